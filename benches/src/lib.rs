@@ -1,0 +1,1 @@
+//! Benchmark suites, limits and peers.

@@ -1,0 +1,2 @@
+//! The tenferro program: contract NumPy files and explain this machine.
+fn main() {}

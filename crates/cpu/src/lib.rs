@@ -1,0 +1,1 @@
+//! The CPU backend: builder, execution scopes, sessions and diagnostics.

@@ -1,0 +1,1 @@
+//! Einstein summation over any engine.

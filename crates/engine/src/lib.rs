@@ -1,0 +1,1 @@
+//! Kernels, buffer pool and scheduling inside a grant.

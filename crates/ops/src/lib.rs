@@ -1,0 +1,1 @@
+//! Operations, their shape and dtype rules, and the reference engine.

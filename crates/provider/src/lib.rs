@@ -1,0 +1,1 @@
+//! The contract that BLAS-like providers keep, and the registry that finds them.

@@ -1,0 +1,1 @@
+//! The built-in providers: naive and native.

@@ -1,0 +1,1 @@
+//! Resource domains, executors and execution scopes.

@@ -1,0 +1,1 @@
+//! Tensors on CPUs whose threads are arbitrated: the crate to add.

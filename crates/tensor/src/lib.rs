@@ -1,0 +1,1 @@
+//! Column-major dense tensors, strided views and the vocabulary of operations.

@@ -1,0 +1,2 @@
+//! The task runner: test, ci, layers, bench.
+fn main() {}
