@@ -1,0 +1,179 @@
+//! The stages of `cargo xtask ci`, each a row of the table and a function.
+//!
+//! A stage times its own parts: most have one, the tests have several, and only the tests know
+//! that the times must be printed before their last part.
+
+use super::super::step::{Failure, Step};
+use super::super::test::{self, Runner};
+use super::super::workspace::{Member, Workspace};
+use super::super::{bench, layers, tidy};
+use super::timetable::Timetable;
+
+/// One stage.
+pub(super) struct Stage {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) run: fn(&Workspace, &mut Timetable) -> Result<(), Failure>,
+}
+
+/// All stages, the cheapest first and the tests last.
+pub(super) const STAGES: &[Stage] = &[
+    Stage {
+        name: "fmt",
+        about: "the code is formatted",
+        run: |workspace, times| times.time("fmt", || format(workspace)),
+    },
+    Stage {
+        name: "layers",
+        about: "the crates keep to the layering",
+        run: |workspace, times| times.time("layers", || layers::check(&workspace.members()?)),
+    },
+    Stage {
+        name: "tidy",
+        about: "house rules, and no stale documentation",
+        run: |workspace, times| times.time("tidy", || tidy::check(workspace)),
+    },
+    Stage {
+        name: "clippy",
+        about: "no warning from the compiler or clippy",
+        run: |workspace, times| times.time("clippy", || clippy(workspace)),
+    },
+    Stage {
+        name: "rustdoc",
+        about: "no warning from rustdoc",
+        run: |workspace, times| times.time("rustdoc", || rustdoc(workspace)),
+    },
+    Stage {
+        name: "deny",
+        about: "dependencies: bans, licences, sources",
+        run: |workspace, times| times.time("deny", || deny(workspace)),
+    },
+    Stage {
+        name: "features",
+        about: "every package with no feature, and with each one alone",
+        run: |workspace, times| times.time("features", || features(workspace)),
+    },
+    Stage {
+        name: "loom",
+        about: "the arbiter under every interleaving that loom finds",
+        run: |workspace, times| times.time("loom", || loom(workspace)),
+    },
+    Stage { name: "test", about: "documentation tests, then all others", run: tests },
+];
+
+/// The manifests of the workspaces: ours, and the one that keeps the heavy peers apart.
+fn manifests(workspace: &Workspace) -> Vec<&'static str> {
+    let peers = bench::PEERS_MANIFEST;
+    let present = workspace.root().join(peers).exists();
+    std::iter::once("Cargo.toml").chain(present.then_some(peers)).collect()
+}
+
+fn format(workspace: &Workspace) -> Result<(), Failure> {
+    for manifest in manifests(workspace) {
+        Step::cargo(["fmt", "--check", "--all", "--manifest-path", manifest])
+            .run(workspace.root())?;
+    }
+    Ok(())
+}
+
+fn clippy(workspace: &Workspace) -> Result<(), Failure> {
+    for manifest in manifests(workspace) {
+        Step::cargo(["clippy", "--manifest-path", manifest, "--workspace", "--all-targets"])
+            .args(["--", "-D", "warnings"])
+            .run(workspace.root())?;
+    }
+    Ok(())
+}
+
+fn rustdoc(workspace: &Workspace) -> Result<(), Failure> {
+    // Apart, because a program and a library of the same name share a page; libraries last, so
+    // that theirs is the page that stays.
+    for targets in ["--bins", "--lib"] {
+        Step::cargo(["doc", "--workspace", "--no-deps", targets])
+            .more_flags("RUSTDOCFLAGS", "-D warnings")
+            .run(workspace.root())?;
+    }
+    Ok(())
+}
+
+/// Advisories are left out: their database is fetched, and a check must not depend on that.
+fn deny(workspace: &Workspace) -> Result<(), Failure> {
+    if !Step::cargo(["deny", "--version"]).succeeds(workspace.root()) {
+        Step::cargo(["install", "cargo-deny", "--locked"]).run(workspace.root())?;
+    }
+    for manifest in manifests(workspace) {
+        Step::cargo(["deny", "--manifest-path", manifest, "--config", "deny.toml"])
+            .args(["--workspace", "--all-features", "check", "bans", "licenses", "sources"])
+            .run(workspace.root())?;
+    }
+    Ok(())
+}
+
+fn features(workspace: &Workspace) -> Result<(), Failure> {
+    for step in feature_steps(&workspace.members()?) {
+        step.run(workspace.root())?;
+    }
+    Ok(())
+}
+
+/// A step for each package without features, and one for each of its features.
+fn feature_steps(members: &[Member]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for member in members {
+        let bare = Step::cargo(["check", "--quiet", "-p", &member.name, "--no-default-features"]);
+        steps.push(bare.clone());
+        for feature in &member.features {
+            steps.push(bare.clone().args(["--features", feature]));
+        }
+    }
+    steps
+}
+
+fn loom(workspace: &Workspace) -> Result<(), Failure> {
+    const PACKAGE: &str = "tenferro-arbiter";
+    let members = workspace.members()?;
+    let arbiter = members.iter().find(|member| member.name == PACKAGE);
+    if !arbiter.is_some_and(|arbiter| arbiter.tests.iter().any(|test| test == "loom")) {
+        eprintln!("SKIPPED: `{PACKAGE}` has no test target `loom`, so nothing was explored");
+        return Ok(());
+    }
+    // A target folder of its own: the flag changes every crate, and must not evict the others.
+    Step::cargo(["test", "--release", "-p", PACKAGE, "--test", "loom"])
+        .args(["--target-dir", "target/loom"])
+        .more_flags("RUSTFLAGS", "--cfg loom")
+        .run(workspace.root())
+}
+
+fn tests(workspace: &Workspace, times: &mut Timetable) -> Result<(), Failure> {
+    let runner = Runner::installed(workspace);
+    times.time("test: documentation", || test::documentation(workspace))?;
+    times.time("test: compile", || runner.build().run(workspace.root()))?;
+    times.print();
+    eprintln!("\nThe test runner's totals follow; its own time is in them.");
+    runner.run(&[]).run(workspace.root())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_feature_is_checked_alone_and_so_is_none() {
+        let member = |name: &str, features: &[&str]| Member {
+            name: name.to_owned(),
+            features: features.iter().map(|feature| (*feature).to_owned()).collect(),
+            ..Member::default()
+        };
+        let steps = feature_steps(&[member("a", &["x", "y"]), member("b", &[])]);
+        let lines: Vec<String> = steps.iter().map(Step::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "cargo check --quiet -p a --no-default-features",
+                "cargo check --quiet -p a --no-default-features --features x",
+                "cargo check --quiet -p a --no-default-features --features y",
+                "cargo check --quiet -p b --no-default-features",
+            ]
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! One program that a task runs: printed as a line that a person can paste, then run.
+//!
+//! A step says what it runs before it runs, and turns a non-zero exit into a [`Failure`]. It does
+//! not capture output: what the program prints is what the person sees.
+
+use std::fmt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Why a task ended early.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The command line was not understood.
+    Usage(String),
+    /// A check is red, or a program could not be run.
+    Red(String),
+}
+
+impl Failure {
+    /// What the process exits with: 2 for a wrong command line, 1 for a red check.
+    pub(super) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Red(_) => 1,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text) | Self::Red(text) => f.write_str(text),
+        }
+    }
+}
+
+/// A program, its arguments and the variables that are set for it.
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    arguments: Vec<String>,
+    variables: Vec<(&'static str, String)>,
+}
+
+impl Step {
+    /// The cargo that started this task, with the given words.
+    pub(super) fn cargo<W: Into<String>>(words: impl IntoIterator<Item = W>) -> Self {
+        Self { arguments: words.into_iter().map(Into::into).collect(), variables: Vec::new() }
+    }
+
+    /// Appends words.
+    pub(super) fn args<W: Into<String>>(mut self, words: impl IntoIterator<Item = W>) -> Self {
+        self.arguments.extend(words.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a variable for this step alone.
+    pub(super) fn env(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.variables.push((name, value.into()));
+        self
+    }
+
+    /// Adds compiler flags to those the person has already set in `variable`.
+    pub(super) fn more_flags(self, variable: &'static str, flags: &str) -> Self {
+        let value = match std::env::var(variable) {
+            Ok(set) if !set.trim().is_empty() => format!("{set} {flags}"),
+            _ => flags.to_owned(),
+        };
+        self.env(variable, value)
+    }
+
+    /// Prints the line and runs it in `directory`.
+    pub(super) fn run(&self, directory: &Path) -> Result<(), Failure> {
+        eprintln!("$ {self}");
+        let status = self
+            .command(directory)
+            .status()
+            .map_err(|error| Failure::Red(format!("`{self}` could not be started: {error}")))?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(Failure::Red(format!("`{self}` failed with {status}")))
+    }
+
+    /// Runs silently; whether it succeeded. For questions such as `cargo deny --version`.
+    pub(super) fn succeeds(&self, directory: &Path) -> bool {
+        let mut command = self.command(directory);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    }
+
+    fn command(&self, directory: &Path) -> Command {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(&self.arguments).current_dir(directory);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, value) in &self.variables {
+            write!(f, "{name}={} ", quoted(value))?;
+        }
+        f.write_str("cargo")?;
+        for word in &self.arguments {
+            write!(f, " {}", quoted(word))?;
+        }
+        Ok(())
+    }
+}
+
+/// A word as a POSIX shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_printed_line_can_be_pasted_into_a_shell() {
+        let step = Step::cargo(["test", "-p", "a", "it's"]).env("RUSTFLAGS", "--cfg loom");
+        assert_eq!(step.to_string(), r"RUSTFLAGS='--cfg loom' cargo test -p a 'it'\''s'");
+    }
+
+    #[test]
+    fn a_failing_program_is_a_failure_that_names_its_line() {
+        let failure = Step::cargo(["no-such-subcommand-here"]).run(Path::new(".")).unwrap_err();
+        assert_eq!(failure.exit_code(), 1);
+        assert!(failure.to_string().contains("cargo no-such-subcommand-here"), "{failure}");
+    }
+}

@@ -1,0 +1,105 @@
+//! `cargo xtask test`: documentation tests, then every other test.
+//!
+//! The test runner's own totals are the last thing printed, so that people and machines find
+//! them in the same place. Only a Rust toolchain is needed; cargo-nextest is used where it is
+//! installed.
+
+use super::step::{Failure, Step};
+use super::{Command, Workspace};
+
+pub(super) const COMMAND: Command = Command {
+    name: "test",
+    arguments: "[-- RUNNER-ARGUMENTS]",
+    about: "run every test of the workspace",
+    details: || {
+        "Runs the documentation tests, then the rest through cargo-nextest where that is\n\
+         installed and through `cargo test` elsewhere. Words after `--` go to that runner, and\n\
+         narrow the run to it: the documentation tests are then left out. `-p PACKAGE` among\n\
+         them stands in for `--workspace`.\n"
+            .to_owned()
+    },
+    run: |workspace, arguments| {
+        let passed_on = arguments.finish()?;
+        let runner = Runner::installed(workspace);
+        if passed_on.is_empty() {
+            documentation(workspace)?;
+        } else {
+            eprintln!("documentation tests left out: the run is narrowed by `--`");
+        }
+        runner.run(&passed_on).run(workspace.root())
+    },
+};
+
+/// The programs that can run the tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Runner {
+    Nextest,
+    Cargo,
+}
+
+impl Runner {
+    /// The best of those on this machine.
+    pub(super) fn installed(workspace: &Workspace) -> Self {
+        let nextest = Step::cargo(["nextest", "--version"]);
+        if nextest.succeeds(workspace.root()) { Self::Nextest } else { Self::Cargo }
+    }
+
+    /// Compiles the tests.
+    pub(super) fn build(self) -> Step {
+        self.base(&[]).args(["--no-run"])
+    }
+
+    /// Runs them; words in `passed_on` are the runner's own.
+    pub(super) fn run(self, passed_on: &[String]) -> Step {
+        self.base(passed_on).args(passed_on)
+    }
+
+    fn base(self, passed_on: &[String]) -> Step {
+        let picks_package = |word: &String| {
+            word.starts_with("-p") || word == "--package" || word.starts_with("--package=")
+        };
+        let workspace =
+            if passed_on.iter().any(picks_package) { None } else { Some("--workspace") };
+        match self {
+            Self::Nextest => Step::cargo(["nextest", "run"]).args(workspace),
+            // The target kinds are named because the plain form would run the documentation
+            // tests again.
+            Self::Cargo => Step::cargo(["test"]).args(workspace).args([
+                "--lib",
+                "--bins",
+                "--tests",
+                "--examples",
+            ]),
+        }
+    }
+}
+
+/// Runs the documentation tests of every library.
+pub(super) fn documentation(workspace: &Workspace) -> Result<(), Failure> {
+    Step::cargo(["test", "--doc", "--workspace"]).run(workspace.root())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(runner: Runner, words: &[&str]) -> String {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        runner.run(&words).to_string()
+    }
+
+    #[test]
+    fn words_after_the_dashes_reach_the_runner() {
+        assert_eq!(line(Runner::Nextest, &["x24"]), "cargo nextest run --workspace x24");
+        assert_eq!(
+            line(Runner::Cargo, &["--no-fail-fast"]),
+            "cargo test --workspace --lib --bins --tests --examples --no-fail-fast"
+        );
+    }
+
+    #[test]
+    fn a_picked_package_stands_in_for_the_workspace() {
+        assert_eq!(line(Runner::Nextest, &["-p", "a"]), "cargo nextest run -p a");
+        assert_eq!(line(Runner::Nextest, &["--package=a"]), "cargo nextest run --package=a");
+    }
+}
