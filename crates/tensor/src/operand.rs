@@ -1,0 +1,238 @@
+//! What an operation reads: a borrowed description of some elements, six words and no ownership.
+//!
+//! An operand says where elements lie and what they are; tensors and views make one for a call. A dense operand
+//! carries no strides, which is how kernels know that a plain loop will do.
+
+use std::{marker::PhantomData, ptr::NonNull};
+
+use smallvec::SmallVec;
+
+use crate::{
+    DType, Layout, Result, Scalar, Shape, Tensor, TensorView, TypedTensor, error::Validation,
+    shape::INLINE_RANK,
+};
+
+/// Borrowed elements of a tensor or view, as kernels read them.
+#[derive(Clone, Copy)]
+pub struct Operand<'a> {
+    data: NonNull<u8>,
+    dtype: DType,
+    shape: &'a Shape,
+    /// `None` where elements lie next to each other in column-major order.
+    strides: Option<&'a [isize]>,
+    elements: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: an operand is a shared borrow of plain elements.
+unsafe impl Send for Operand<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Operand<'_> {}
+
+impl<'a> Operand<'a> {
+    /// The operand at `data`.
+    ///
+    /// # Safety
+    /// `data` must be aligned for `dtype` and every offset that shape and strides (column-major if `None`) reach must be
+    /// an initialised element of `dtype`, not written during `'a`. `strides` must have an entry for each axis.
+    #[must_use]
+    pub unsafe fn from_raw(
+        data: NonNull<u8>,
+        dtype: DType,
+        shape: &'a Shape,
+        strides: Option<&'a [isize]>,
+    ) -> Self {
+        Self { data, dtype, shape, strides, elements: PhantomData }
+    }
+
+    /// The element type.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The extents.
+    #[must_use]
+    pub fn shape(&self) -> &'a Shape {
+        self.shape
+    }
+
+    /// The strides in elements; `None` for a dense operand.
+    #[must_use]
+    pub fn strides(&self) -> Option<&'a [isize]> {
+        self.strides
+    }
+
+    /// The strides in elements, computed for a dense operand.
+    #[must_use]
+    pub fn strides_or_dense(&self) -> SmallVec<[isize; INLINE_RANK]> {
+        self.strides.map_or_else(|| self.shape.column_major_strides(), SmallVec::from_slice)
+    }
+
+    /// The first element. Check [`Operand::dtype`] before casting.
+    #[must_use]
+    pub fn data(&self) -> NonNull<u8> {
+        self.data
+    }
+
+    /// The elements in column-major order; `None` unless the operand is dense and holds `T`.
+    #[must_use]
+    pub fn as_slice<T: Scalar>(&self) -> Option<&'a [T]> {
+        if self.strides.is_some() || T::DTYPE != self.dtype {
+            return None;
+        }
+        // SAFETY: a dense operand has `elements()` initialised elements of its dtype, which is that of `T`.
+        Some(unsafe {
+            std::slice::from_raw_parts(self.data.cast::<T>().as_ptr(), self.shape.elements())
+        })
+    }
+
+    /// A view of the same elements, which can be sliced and transposed.
+    #[must_use]
+    pub fn view(&self) -> TensorView<'a> {
+        let layout = match self.strides {
+            None => Layout::column_major(self.shape.clone()),
+            Some(strides) => Layout::strided(self.shape, strides)
+                .expect("invariant: an operand's shape is valid and has a stride for each axis"),
+        };
+        // SAFETY: same elements, same dtype, same lifetime.
+        unsafe { TensorView::from_raw(self.data, self.dtype, layout) }
+    }
+}
+
+/// Borrowed elements that an operation writes.
+pub struct OperandMut<'a> {
+    data: NonNull<u8>,
+    dtype: DType,
+    shape: &'a Shape,
+    strides: Option<&'a [isize]>,
+    elements: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: a destination is a unique borrow of plain elements.
+unsafe impl Send for OperandMut<'_> {}
+
+impl<'a> OperandMut<'a> {
+    /// The destination at `data`.
+    ///
+    /// # Safety
+    /// As for [`Operand::from_raw`], but elements need not be initialised if the callee is told not to read them, must
+    /// be valid for writes, reached by nobody else during `'a`, and no two indices may reach the same element.
+    #[must_use]
+    pub unsafe fn from_raw(
+        data: NonNull<u8>,
+        dtype: DType,
+        shape: &'a Shape,
+        strides: Option<&'a [isize]>,
+    ) -> Self {
+        Self { data, dtype, shape, strides, elements: PhantomData }
+    }
+
+    /// The element type.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The extents.
+    #[must_use]
+    pub fn shape(&self) -> &'a Shape {
+        self.shape
+    }
+
+    /// The strides in elements; `None` for a dense destination.
+    #[must_use]
+    pub fn strides(&self) -> Option<&'a [isize]> {
+        self.strides
+    }
+
+    /// The strides in elements, computed for a dense destination.
+    #[must_use]
+    pub fn strides_or_dense(&self) -> SmallVec<[isize; INLINE_RANK]> {
+        self.strides.map_or_else(|| self.shape.column_major_strides(), SmallVec::from_slice)
+    }
+
+    /// The first element. Check [`OperandMut::dtype`] before casting.
+    #[must_use]
+    pub fn data(&mut self) -> NonNull<u8> {
+        self.data
+    }
+
+    /// The same destination for a shorter time.
+    #[must_use]
+    pub fn reborrow(&mut self) -> OperandMut<'_> {
+        OperandMut { elements: PhantomData, ..*self }
+    }
+}
+
+/// Anything whose elements an operation can read: tensors, typed tensors and views.
+pub trait AsOperand {
+    /// The borrowed description of the elements.
+    fn as_operand(&self) -> Operand<'_>;
+}
+
+/// An operand with the types that operations on it return.
+///
+/// Operations on run-time typed tensors and views return [`Tensor`]; on a [`TypedTensor`] they return typed tensors.
+pub trait Operate: AsOperand {
+    /// A result of the operand's own dtype.
+    type Same: FromTensor;
+    /// A result of truth values.
+    type Truth: FromTensor;
+    /// A result of the components of complex numbers, or of the operand's own dtype.
+    type Real: FromTensor;
+}
+
+/// A result made of a run-time typed tensor.
+pub trait FromTensor: Sized {
+    /// The tensor as this type.
+    ///
+    /// # Errors
+    /// [`Validation::WrongDType`] if the dtype is not the one that the type promises.
+    fn from_tensor(op: &'static str, tensor: Tensor) -> Result<Self>;
+}
+
+impl FromTensor for Tensor {
+    #[inline]
+    fn from_tensor(_op: &'static str, tensor: Tensor) -> Result<Self> {
+        Ok(tensor)
+    }
+}
+
+impl<T: Scalar> FromTensor for TypedTensor<T> {
+    fn from_tensor(op: &'static str, tensor: Tensor) -> Result<Self> {
+        TypedTensor::new(tensor).map_err(|tensor| {
+            Validation::WrongDType { actual: tensor.dtype(), requested: T::DTYPE }.of(op)
+        })
+    }
+}
+
+impl Operate for Tensor {
+    type Same = Tensor;
+    type Truth = Tensor;
+    type Real = Tensor;
+}
+
+impl Operate for TensorView<'_> {
+    type Same = Tensor;
+    type Truth = Tensor;
+    type Real = Tensor;
+}
+
+impl AsOperand for Operand<'_> {
+    #[inline]
+    fn as_operand(&self) -> Operand<'_> {
+        *self
+    }
+}
+
+impl Operate for Operand<'_> {
+    type Same = Tensor;
+    type Truth = Tensor;
+    type Real = Tensor;
+}
+
+impl<T: Scalar> Operate for TypedTensor<T> {
+    type Same = TypedTensor<T>;
+    type Truth = TypedTensor<bool>;
+    type Real = TypedTensor<T::Real>;
+}

@@ -1,0 +1,170 @@
+//! Extents of a tensor's axes, kept inline for small ranks.
+//!
+//! A `Shape` in hand is valid: the product of its extents (zeros counted as one) fits `isize`, so that no later size
+//! arithmetic can overflow.
+
+use std::{fmt, ops::Deref};
+
+use smallvec::SmallVec;
+
+use crate::error::Validation;
+
+/// How many extents are kept without an allocation.
+pub(crate) const INLINE_RANK: usize = 6;
+
+/// The extents of a tensor's axes, first axis fastest in memory.
+#[derive(Clone)]
+pub struct Shape(Extents);
+
+/// Not a `SmallVec`: a clone of the inline form is one copy of fixed size, which every operation pays.
+#[derive(Clone)]
+enum Extents {
+    Inline { rank: u8, extents: [usize; INLINE_RANK] },
+    Heap(Box<[usize]>),
+}
+
+impl Shape {
+    /// The shape with these extents.
+    ///
+    /// # Errors
+    /// [`Validation::SizeOverflow`] if the product of the extents, zeros counted as one, exceeds `isize::MAX`: a shape
+    /// like `(2^40, 2^40, 0)` is refused, because a reduction or a broadcast of it could not be represented.
+    pub fn new(extents: &[usize]) -> std::result::Result<Self, Validation> {
+        match extents
+            .iter()
+            .try_fold(1_usize, |product, &extent| product.checked_mul(extent.max(1)))
+        {
+            Some(product) if isize::try_from(product).is_ok() => Ok(Self::trusted(extents)),
+            _ => Err(Validation::SizeOverflow { shape: extents.into() }),
+        }
+    }
+
+    /// The shape with extents whose product is known to be representable.
+    fn trusted(extents: &[usize]) -> Self {
+        Self(if extents.len() <= INLINE_RANK {
+            let mut inline = [0; INLINE_RANK];
+            inline[..extents.len()].copy_from_slice(extents);
+            Extents::Inline { rank: extents.len() as u8, extents: inline }
+        } else {
+            Extents::Heap(extents.into())
+        })
+    }
+
+    /// The number of axes.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.len()
+    }
+
+    /// The number of elements: the product of the extents, 1 for rank 0.
+    #[must_use]
+    pub fn elements(&self) -> usize {
+        self.iter().product()
+    }
+
+    /// The shape to which `self` and `other` broadcast: right-aligned, extent 1 or a missing axis stretches.
+    ///
+    /// # Errors
+    /// [`Validation::Broadcast`] if two extents differ and neither is 1; [`Validation::SizeOverflow`] if the result
+    /// cannot be represented.
+    ///
+    /// ```
+    /// use tenferro_tensor::Shape;
+    /// let both = Shape::new(&[2, 0])?.broadcast(&Shape::new(&[2, 1])?)?;
+    /// assert_eq!(&both[..], &[2, 0]);
+    /// # Ok::<(), tenferro_tensor::Validation>(())
+    /// ```
+    pub fn broadcast(&self, other: &[usize]) -> std::result::Result<Self, Validation> {
+        let rank = self.rank().max(other.len());
+        let at = |extents: &[usize], axis: usize| {
+            (axis + extents.len()).checked_sub(rank).map_or(1, |own| extents[own])
+        };
+        let mut extents = SmallVec::<[usize; INLINE_RANK]>::with_capacity(rank);
+        for axis in 0..rank {
+            extents.push(match (at(self, axis), at(other, axis)) {
+                (a, b) if a == b => a,
+                (1, b) => b,
+                (a, 1) => a,
+                _ => {
+                    return Err(Validation::Broadcast { lhs: (&**self).into(), rhs: other.into() });
+                }
+            });
+        }
+        Self::new(&extents)
+    }
+
+    /// The strides, in elements, of a dense column-major tensor of this shape.
+    #[must_use]
+    pub fn column_major_strides(&self) -> SmallVec<[isize; INLINE_RANK]> {
+        let mut next = 1;
+        self.iter()
+            .map(|&extent| {
+                let stride = next;
+                next *= extent.max(1).cast_signed();
+                stride
+            })
+            .collect()
+    }
+}
+
+impl Deref for Shape {
+    type Target = [usize];
+
+    fn deref(&self) -> &[usize] {
+        match &self.0 {
+            Extents::Inline { rank, extents } => &extents[..usize::from(*rank)],
+            Extents::Heap(extents) => extents,
+        }
+    }
+}
+
+impl Default for Shape {
+    /// The shape of a scalar: no axes, one element.
+    fn default() -> Self {
+        Self::trusted(&[])
+    }
+}
+
+impl PartialEq for Shape {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Shape {}
+
+impl std::hash::Hash for Shape {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+impl PartialEq<[usize]> for Shape {
+    fn eq(&self, other: &[usize]) -> bool {
+        **self == *other
+    }
+}
+
+impl fmt::Debug for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_tuple(f, self)
+    }
+}
+
+/// Writes extents as Python and NumPy do: `()`, `(3,)`, `(2, 3)`.
+pub(crate) fn write_tuple<T: fmt::Display>(f: &mut fmt::Formatter<'_>, items: &[T]) -> fmt::Result {
+    f.write_str("(")?;
+    for (position, item) in items.iter().enumerate() {
+        if position > 0 {
+            f.write_str(", ")?;
+        }
+        write!(f, "{item}")?;
+    }
+    f.write_str(if items.len() == 1 { ",)" } else { ")" })
+}

@@ -1,0 +1,223 @@
+//! The memory of tensors: one block for the bookkeeping and the data.
+//!
+//! A [`Block`] has one owner and no element type. A `Storage` is a block that tensors share by counting. When the last
+//! of them is gone the block goes back to the recycler that it names, or to the system. Storage knows no dtype and no
+//! shape: it hands out pointers, and tensors say what lies there.
+
+use std::{
+    alloc::{self, Layout},
+    any::Any,
+    ptr::NonNull,
+    sync::atomic::{AtomicUsize, Ordering, fence},
+};
+
+/// The alignment of data: a cache line, and the widest vector register.
+const ALIGNMENT: usize = 64;
+
+/// Takes back blocks whose last tensor is gone.
+///
+/// A recycler is a static: a block may outlive every backend. What tells pools apart is the block's [`Block::tag`].
+pub trait Recycle: Sync + 'static {
+    /// Takes the block. Called on whichever thread dropped the last tensor; must not block on a running kernel.
+    fn recycle(&self, block: Block);
+}
+
+/// Whether lent data may be written by whoever owns them alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Never written; a write copies first. A mapped file is read-only.
+    ReadOnly,
+    /// Written through a unique handle.
+    ReadWrite,
+}
+
+/// The head of every allocation; the data follow it, or lie with `lender`.
+#[repr(C, align(64))]
+struct Header {
+    /// How many `Storage` handles exist; meaningless while a `Block` owns the allocation.
+    references: AtomicUsize,
+    /// Bytes behind `data`.
+    capacity: usize,
+    data: NonNull<u8>,
+    tag: u32,
+    access: Access,
+    recycler: Option<&'static dyn Recycle>,
+    /// Keeps adopted data alive; `None` where the data follow the header.
+    lender: Option<Box<dyn Any + Send + Sync>>,
+}
+
+/// A block of memory with one owner, to become a tensor's storage.
+pub struct Block(NonNull<Header>);
+
+// SAFETY: a block is uniquely owned memory; its recycler is `Sync` and its lender `Send + Sync`.
+unsafe impl Send for Block {}
+// SAFETY: `&Block` reads immutable fields only.
+unsafe impl Sync for Block {}
+
+impl Block {
+    /// A block for at least `capacity` bytes, aligned to 64; `None` if the allocator has no memory for it.
+    #[must_use]
+    pub fn allocate(capacity: usize) -> Option<Self> {
+        let layout = Self::layout(capacity)?;
+        // SAFETY: the layout holds at least the header, so it is not of size zero.
+        let header = NonNull::new(unsafe { alloc::alloc(layout) })?.cast::<Header>();
+        // SAFETY: the allocation is aligned for and at least as large as the header; data start right behind it.
+        unsafe {
+            let data = header.add(1).cast::<u8>();
+            header.write(Header {
+                references: AtomicUsize::new(1),
+                capacity,
+                data,
+                tag: 0,
+                access: Access::ReadWrite,
+                recycler: None,
+                lender: None,
+            });
+        }
+        Some(Self(header))
+    }
+
+    /// A block whose data are the elements of `lender`, which is kept until the block is dropped.
+    ///
+    /// Used to adopt a `Vec` or a mapped file without copying.
+    ///
+    /// # Safety
+    /// `data` must be valid for reads of `capacity` bytes, and nothing may write there, for as long as `lender` lives,
+    /// wherever it is moved. With [`Access::ReadWrite`], `data` must be valid for writes too, and nobody may reach them
+    /// through `lender`.
+    #[must_use]
+    pub unsafe fn lent(
+        data: NonNull<u8>,
+        capacity: usize,
+        access: Access,
+        lender: Box<dyn Any + Send + Sync>,
+    ) -> Option<Self> {
+        let mut block = Self::allocate(0)?;
+        let header = block.header_mut();
+        header.data = data;
+        header.capacity = capacity;
+        header.access = access;
+        header.lender = Some(lender);
+        Some(block)
+    }
+
+    /// The bytes that the block holds.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.header().capacity
+    }
+
+    /// What the recycler wrote on the block.
+    #[must_use]
+    pub fn tag(&self) -> u32 {
+        self.header().tag
+    }
+
+    /// The block, to be returned to `recycler` with `tag` when its last tensor is dropped.
+    #[must_use]
+    pub fn homed(mut self, recycler: &'static dyn Recycle, tag: u32) -> Self {
+        let header = self.header_mut();
+        header.recycler = Some(recycler);
+        header.tag = tag;
+        self
+    }
+
+    /// The first byte of the data, aligned to 64 unless lent.
+    #[must_use]
+    pub fn data(&self) -> NonNull<u8> {
+        self.header().data
+    }
+
+    fn layout(capacity: usize) -> Option<Layout> {
+        Layout::from_size_align(capacity.checked_add(size_of::<Header>())?, ALIGNMENT).ok()
+    }
+
+    fn header(&self) -> &Header {
+        // SAFETY: a block owns an initialised header.
+        unsafe { self.0.as_ref() }
+    }
+
+    fn header_mut(&mut self) -> &mut Header {
+        // SAFETY: a block owns an initialised header, and `&mut self` makes the borrow unique.
+        unsafe { self.0.as_mut() }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        let lender = self.header_mut().lender.take();
+        let own = if lender.is_some() { 0 } else { self.capacity() };
+        let layout = Self::layout(own).expect("invariant: the layout was valid when allocated");
+        // SAFETY: the allocation was made with this layout and has no other owner; the remaining fields need no drop.
+        unsafe { alloc::dealloc(self.0.as_ptr().cast(), layout) };
+        drop(lender);
+    }
+}
+
+/// A block shared by the tensors that count it.
+pub(crate) struct Storage(NonNull<Header>);
+
+// SAFETY: as for `Block`; the count is atomic, and data are written only through a unique handle.
+unsafe impl Send for Storage {}
+// SAFETY: as above.
+unsafe impl Sync for Storage {}
+
+impl Storage {
+    pub(crate) fn new(block: Block) -> Self {
+        let header = block.0;
+        std::mem::forget(block);
+        let mut storage = Self(header);
+        // A recycled block carries whatever count it ended with.
+        *storage.header_mut().references.get_mut() = 1;
+        storage
+    }
+
+    pub(crate) fn data(&self) -> NonNull<u8> {
+        self.header().data
+    }
+
+    /// Whether the data may be written through this handle: it is the only one, and they are not read-only.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.header().access == Access::ReadWrite && self.is_unique()
+    }
+
+    fn is_unique(&self) -> bool {
+        // Acquire pairs with the Release of a dropped handle: its reads happened before our writes.
+        self.header().references.load(Ordering::Acquire) == 1
+    }
+
+    fn header(&self) -> &Header {
+        // SAFETY: a handle keeps the header alive; it is only borrowed mutably before it is shared.
+        unsafe { self.0.as_ref() }
+    }
+
+    fn header_mut(&mut self) -> &mut Header {
+        // SAFETY: only called while this is the one handle.
+        unsafe { self.0.as_mut() }
+    }
+}
+
+impl Clone for Storage {
+    fn clone(&self) -> Self {
+        self.header().references.fetch_add(1, Ordering::Relaxed);
+        Self(self.0)
+    }
+}
+
+impl Drop for Storage {
+    #[inline]
+    fn drop(&mut self) {
+        // A unique handle needs no read-modify-write: nobody else can make it shared.
+        if !self.is_unique() {
+            if self.header().references.fetch_sub(1, Ordering::Release) != 1 {
+                return;
+            }
+            fence(Ordering::Acquire);
+        }
+        let block = Block(self.0);
+        match block.header().recycler {
+            Some(recycler) => recycler.recycle(block),
+            None => drop(block),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A result before its elements are written.
+//!
+//! It owns memory and knows dtype and shape, so that a kernel can be handed the place to write to. Only when every
+//! element is written does it become a tensor.
+
+use std::mem::MaybeUninit;
+
+use crate::{Block, DType, Error, Operand, OperandMut, Result, Scalar, Shape, Tensor, dispatch};
+
+/// A tensor whose elements have yet to be written.
+pub struct Uninit {
+    block: Block,
+    shape: Shape,
+    dtype: DType,
+}
+
+impl Uninit {
+    /// Memory from the system for a result of the operation `op`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] if the system has none.
+    pub fn allocate(op: &'static str, dtype: DType, shape: Shape) -> Result<Self> {
+        Self::with_blocks(op, dtype, shape, Block::allocate)
+    }
+
+    /// Memory from `blocks`, which is called with the number of bytes, for a result of the operation `op`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] if `blocks` has none, or the bytes cannot be counted in an `isize`.
+    #[inline]
+    pub fn with_blocks(
+        op: &'static str,
+        dtype: DType,
+        shape: Shape,
+        blocks: impl FnOnce(usize) -> Option<Block>,
+    ) -> Result<Self> {
+        // A shape's element count fits `isize`; times the size of an element it may not.
+        let bytes = shape.elements().saturating_mul(dtype.size());
+        match blocks(bytes) {
+            Some(block) if block.capacity() >= bytes => Ok(Self { block, shape, dtype }),
+            _ => Err(Error::OutOfMemory { op, bytes }),
+        }
+    }
+
+    /// The element type.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The extents.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The elements to write; `None` unless the result holds `T`.
+    #[must_use]
+    #[inline]
+    pub fn as_uninit_slice<T: Scalar>(&mut self) -> Option<&mut [MaybeUninit<T>]> {
+        if T::DTYPE != self.dtype {
+            return None;
+        }
+        let data = self.block.data().cast::<MaybeUninit<T>>().as_ptr();
+        // SAFETY: the block is uniquely owned and holds `elements()` places for a `T`.
+        Some(unsafe { std::slice::from_raw_parts_mut(data, self.shape.elements()) })
+    }
+
+    /// The elements as a destination that must not be read before it is written.
+    #[must_use]
+    pub fn as_operand_mut(&mut self) -> OperandMut<'_> {
+        // SAFETY: the block is uniquely owned, dense and large enough.
+        unsafe { OperandMut::from_raw(self.block.data(), self.dtype, &self.shape, None) }
+    }
+
+    /// The tensor, now that its elements are written.
+    ///
+    /// # Safety
+    /// Every element must have been written with a valid value of the dtype.
+    #[must_use]
+    #[inline]
+    pub unsafe fn assume_init(self) -> Tensor {
+        // SAFETY: the block was checked to be large enough; the caller wrote the elements.
+        unsafe { Tensor::from_block(self.block, self.dtype, self.shape) }
+    }
+
+    /// The tensor of these elements in column-major order.
+    ///
+    /// # Panics
+    /// If the result does not hold `T`, or `elements` ends too soon.
+    #[must_use]
+    pub fn filled<T: Scalar>(mut self, mut elements: impl FnMut() -> T) -> Tensor {
+        let places = self.as_uninit_slice().expect("invariant: the result holds T");
+        for place in places {
+            place.write(elements());
+        }
+        // SAFETY: every place was just written.
+        unsafe { self.assume_init() }
+    }
+
+    /// The tensor with the elements of `source`, which has the same dtype and shape, in whatever layout.
+    ///
+    /// # Panics
+    /// If dtype or shape differ.
+    #[must_use]
+    pub fn copied_from(self, source: &Operand<'_>) -> Tensor {
+        assert!(
+            self.dtype == source.dtype() && self.shape == *source.shape(),
+            "invariant: a copy has the dtype and shape of its source"
+        );
+        dispatch!(self.dtype, any T => {
+            let mut elements = source.view().into_elements::<T>();
+            self.filled(|| elements.next().expect("invariant: as many elements as places"))
+        })
+    }
+}
