@@ -1,0 +1,13 @@
+//! What the machine can do: the limits that our code is measured against.
+//!
+//! Plain loops, copies, chains of fused multiply-adds, and raw matrix kernels on plain threads,
+//! compiled with the flags of everything else. No Tenferro crate is used here, and no function is
+//! inlined into its caller: a limit is one call, as an operation of ours is.
+
+mod chains;
+mod kernels;
+mod loops;
+
+pub use chains::{Peak, fma_f32, fma_f64};
+pub use kernels::{Product, gemm_f64};
+pub use loops::{add_fresh, add_into, copy, sum_of_squares, triad};

@@ -1,0 +1,63 @@
+//! Loops over slices of `f64`, as one would write them by hand.
+//!
+//! Slices of unequal length are a caller's mistake, so each function asserts; the assertion also
+//! lets the compiler drop its own bounds checks.
+
+/// Adds two slices into a fresh vector: the limit of an operation that returns its result.
+///
+/// # Panics
+/// If the lengths differ.
+#[inline(never)]
+pub fn add_fresh(lhs: &[f64], rhs: &[f64]) -> Vec<f64> {
+    assert_eq!(lhs.len(), rhs.len());
+    lhs.iter().zip(rhs).map(|(a, b)| a + b).collect()
+}
+
+/// Adds two slices into a given one: the limit where the output is warm.
+///
+/// # Panics
+/// If the lengths differ.
+#[inline(never)]
+pub fn add_into(lhs: &[f64], rhs: &[f64], out: &mut [f64]) {
+    assert!(lhs.len() == rhs.len() && lhs.len() == out.len());
+    for ((out, a), b) in out.iter_mut().zip(lhs).zip(rhs) {
+        *out = a + b;
+    }
+}
+
+/// `out = lhs + factor * rhs`, the triad of memory bandwidth measurements.
+///
+/// # Panics
+/// If the lengths differ.
+#[inline(never)]
+pub fn triad(lhs: &[f64], factor: f64, rhs: &[f64], out: &mut [f64]) {
+    assert!(lhs.len() == rhs.len() && lhs.len() == out.len());
+    for ((out, a), b) in out.iter_mut().zip(lhs).zip(rhs) {
+        *out = a + factor * b;
+    }
+}
+
+/// The sum of the squares, in sixteen partial sums.
+///
+/// One running sum would measure the latency of an addition: the compiler may not reorder it.
+#[inline(never)]
+pub fn sum_of_squares(values: &[f64]) -> f64 {
+    let mut sums = [0.0; 16];
+    let (blocks, rest) = values.as_chunks::<16>();
+    for block in blocks {
+        for (sum, value) in sums.iter_mut().zip(block) {
+            *sum += value * value;
+        }
+    }
+    let rest: f64 = rest.iter().map(|value| value * value).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+/// Copies a slice: the limit of every operation that only moves data.
+///
+/// # Panics
+/// If the lengths differ.
+#[inline(never)]
+pub fn copy(from: &[f64], out: &mut [f64]) {
+    out.copy_from_slice(from);
+}

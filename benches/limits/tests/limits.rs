@@ -1,0 +1,50 @@
+//! The limits compute what they claim: a limit that skipped work would flatter nobody.
+
+use tenferro_bench_limits::{
+    Product, add_fresh, add_into, copy, fma_f32, fma_f64, gemm_f64, sum_of_squares, triad,
+};
+
+fn ramp(len: usize, step: f64) -> Vec<f64> {
+    (0..len).map(|at| at as f64 * step).collect()
+}
+
+#[test]
+fn the_loops_compute_sums_copies_and_triads() {
+    for len in [0, 1, 7, 16, 33] {
+        let (x, y) = (ramp(len, 1.0), ramp(len, 0.5));
+        let sum: Vec<f64> = ramp(len, 1.5);
+        assert_eq!(add_fresh(&x, &y), sum);
+        let mut out = vec![f64::NAN; len];
+        add_into(&x, &y, &mut out);
+        assert_eq!(out, sum);
+        triad(&x, 2.0, &y, &mut out);
+        assert_eq!(out, ramp(len, 2.0));
+        copy(&x, &mut out);
+        assert_eq!(out, x);
+        let squares: f64 = x.iter().map(|x| x * x).sum();
+        assert_eq!(sum_of_squares(&x), squares);
+    }
+}
+
+#[test]
+fn panels_on_any_number_of_threads_make_the_whole_product() {
+    for (m, n, k) in [(1, 1, 1), (5, 7, 3), (4, 2, 6), (16, 16, 16), (3, 0, 2)] {
+        let (lhs, rhs) = (ramp(m * k, 1.0), ramp(k * n, 0.25));
+        let mut expected = vec![0.0; m * n];
+        for (at, sum) in expected.iter_mut().enumerate() {
+            let (row, column) = (at % m, at / m);
+            *sum = (0..k).map(|inner| lhs[row + inner * m] * rhs[inner + column * k]).sum();
+        }
+        for threads in 1..=4 {
+            let mut out = vec![f64::NAN; m * n];
+            gemm_f64(Product { m, n, k, lhs: &lhs, rhs: &rhs, out: &mut out }, threads, 2);
+            assert_eq!(out, expected, "{m} {n} {k} on {threads}");
+        }
+    }
+}
+
+#[test]
+fn chains_count_two_operations_for_each_lane_chain_and_step() {
+    assert_eq!(fma_f64(1000).flops, 1000.0 * 12.0 * 4.0 * 2.0);
+    assert_eq!(fma_f32(1000).flops, 1000.0 * 12.0 * 8.0 * 2.0);
+}

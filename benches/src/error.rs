@@ -1,0 +1,34 @@
+//! Why a suite could not run to its end.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a suite could not run to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An option is unknown, or its value is missing.
+    #[error("`{word}`: {problem}; usage: SUITE [--quick] [--json FILE] [PART-OF-A-CASE-NAME ...]")]
+    Usage {
+        /// The word that was not understood.
+        word: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// No case has a name that the filters ask for.
+    #[error("no case of suite `{suite}` has a name with {filters:?} in it")]
+    NoCase {
+        /// The suite's name.
+        suite: &'static str,
+        /// The parts of names asked for.
+        filters: Vec<String>,
+    },
+    /// The file for the rows could not be written.
+    #[error("cannot write the rows to `{}`", path.display())]
+    Json {
+        /// The file that `--json` named.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}

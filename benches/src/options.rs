@@ -1,0 +1,79 @@
+//! The command line of a suite: `[--quick] [--json FILE] [PART-OF-A-CASE-NAME ...]`.
+
+use std::path::PathBuf;
+
+use super::{Error, Plan};
+
+/// What a suite's command line asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// How much is measured.
+    pub plan: Plan,
+    /// Where the rows go besides the screen.
+    pub json: Option<PathBuf>,
+    /// Parts of case names; with none, every case runs.
+    pub filters: Vec<String>,
+}
+
+impl Options {
+    /// Reads the words after the program's name.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for an unknown option and for `--json` without a file.
+    pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, Error> {
+        let mut options = Self { plan: Plan::full(), json: None, filters: Vec::new() };
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--quick" => options.plan = Plan::quick(),
+                "--json" => {
+                    let Some(file) = words.next() else {
+                        return Err(Error::Usage { word, problem: "needs a file" });
+                    };
+                    options.json = Some(file.into());
+                }
+                option if option.starts_with('-') => {
+                    return Err(Error::Usage { word, problem: "is no option of a suite" });
+                }
+                _ => options.filters.push(word),
+            }
+        }
+        Ok(options)
+    }
+
+    /// Whether a case is asked for.
+    pub fn wants(&self, case: &str) -> bool {
+        self.filters.is_empty() || self.filters.iter().any(|part| case.contains(part))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, Error> {
+        Options::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn options_and_filters_are_read_in_any_order() {
+        let options = parse("scope/ --quick --json a.json /64").unwrap();
+        assert_eq!(options.plan, Plan::quick());
+        assert_eq!(options.json, Some(PathBuf::from("a.json")));
+        assert!(options.wants("scope/add/f64/2") && options.wants("standalone/add/f64/64"));
+        assert!(!options.wants("standalone/add/f64/2"));
+        assert!(parse("").unwrap().wants("anything"));
+    }
+
+    #[test]
+    fn both_plans_have_at_least_21_rounds() {
+        assert!(Plan::quick().rounds >= 21 && Plan::full().rounds >= 21);
+    }
+
+    #[test]
+    fn unknown_options_and_a_missing_file_are_refused() {
+        for line in ["--quik", "-q", "--json"] {
+            assert!(matches!(parse(line), Err(Error::Usage { .. })), "{line}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A running suite: measures the cases that are asked for, shows them, and keeps the rows.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::{fs, io};
+
+use super::{Case, Error, Measurement, Options, Row, measure};
+
+/// A running suite.
+///
+/// ```
+/// use tenferro_benches::{Case, Contender, Options, Suite};
+///
+/// let options = Options::parse(["--quick".to_owned()])?;
+/// let mut suite = Suite::new("doc", options);
+/// suite.case("doc/xor/u64/1", 1, |name, threads| Case {
+///     name,
+///     threads,
+///     ours: Contender::repeated("ours", || 1_u64 ^ 2),
+///     limit: Contender::repeated("limit", || 3_u64),
+///     peers: vec![Contender::repeated("peer", || 1_u64 + 2)],
+/// });
+/// assert_eq!(suite.finish()?.len(), 1);
+/// # Ok::<(), tenferro_benches::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Suite {
+    name: &'static str,
+    options: Options,
+    rows: Vec<Row>,
+}
+
+impl Suite {
+    /// A suite without rows yet.
+    pub fn new(name: &'static str, options: Options) -> Self {
+        Self { name, options, rows: Vec::new() }
+    }
+
+    /// The body of a suite's `main`: reads the command line, runs the cases, writes the rows.
+    ///
+    /// A refusal goes to the standard error output, with exit code 2.
+    pub fn main(name: &'static str, cases: impl FnOnce(&mut Self)) -> ExitCode {
+        let run = || {
+            let mut suite = Self::new(name, Options::parse(std::env::args().skip(1))?);
+            cases(&mut suite);
+            suite.finish()
+        };
+        match run() {
+            Ok(_) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{name}: {error}");
+                let mut source = std::error::Error::source(&error);
+                while let Some(cause) = source {
+                    eprintln!("  because: {cause}");
+                    source = cause.source();
+                }
+                ExitCode::from(2)
+            }
+        }
+    }
+
+    /// Measures a case if it is asked for; `case` makes the inputs and the contenders.
+    pub fn case<'a>(
+        &mut self,
+        name: &str,
+        threads: usize,
+        case: impl FnOnce(String, usize) -> Case<'a>,
+    ) {
+        if !self.options.wants(name) {
+            return;
+        }
+        if self.rows.is_empty() {
+            println!("{}", heading());
+        }
+        let measurement = measure(case(name.to_owned(), threads), &self.options.plan);
+        let rows = measurement.rows(self.name);
+        for row in &rows {
+            println!("{}", line(row, &measurement));
+        }
+        self.rows.extend(rows);
+    }
+
+    /// Writes the rows to the file of `--json`, if there is one, and returns them.
+    ///
+    /// # Errors
+    /// [`Error::NoCase`] if no case ran, [`Error::Json`] if the file cannot be written.
+    pub fn finish(self) -> Result<Vec<Row>, Error> {
+        if self.rows.is_empty() {
+            return Err(Error::NoCase { suite: self.name, filters: self.options.filters });
+        }
+        if let Some(path) = self.options.json {
+            write(&path, &self.rows).map_err(|source| Error::Json { path, source })?;
+        }
+        Ok(self.rows)
+    }
+}
+
+/// Writes one JSON object a line.
+fn write(path: &Path, rows: &[Row]) -> io::Result<()> {
+    let lines: Vec<String> = rows.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+    fs::write(path, lines.join("\n") + "\n")
+}
+
+fn heading() -> String {
+    format!(
+        "{:<28}{:>3}{:>14}{:>14}{:>8}  {:<16}{:>14}{:>8}{:>7}{:>8}",
+        "case", "T", "ours ns", "limit ns", "x limit", "peer", "peer ns", "x peer", "A/A", "+-"
+    )
+}
+
+fn line(row: &Row, measurement: &Measurement) -> String {
+    format!(
+        "{:<28}{:>3}{:>14.1}{:>14.1}{:>8.2}  {:<16}{:>14.1}{:>8.2}{:>7.2}{:>8.3}",
+        row.case,
+        row.threads,
+        row.ours_ns,
+        row.limit_ns,
+        row.limit_ratio,
+        row.peer,
+        row.peer_ns,
+        row.ratio,
+        row.aa,
+        measurement.noise()
+    )
+}
