@@ -1,1 +1,29 @@
 //! The contract that BLAS-like providers keep, and the registry that finds them.
+//!
+//! A [`Provider`] computes a [`Product`] with the [`Workers`] that the caller was granted; a [`Registry`] knows
+//! providers by name and makes the [`Chain`] in which they are asked. This crate has no kernel, starts no thread and
+//! loads no library; it says how those that do are talked to.
+
+#![forbid(unsafe_code)]
+
+mod capabilities;
+mod chain;
+pub mod counting;
+mod error;
+mod matrix;
+mod product;
+mod provider;
+mod registry;
+mod workers;
+
+pub use capabilities::{
+    Capabilities, DTypes, Determinism, Exclusion, Fork, Layouts, Reentrancy, Routines,
+    ThreadOwnership,
+};
+pub use chain::Chain;
+pub use error::Error;
+pub use matrix::{Matrix, Order};
+pub use product::Product;
+pub use provider::{Outcome, Provider, Reason};
+pub use registry::{Preference, Registry, RegistryBuilder};
+pub use workers::{Sequential, Workers};

@@ -1,0 +1,105 @@
+//! A batch of strided matrices as raw parts, which is how kernels and foreign libraries want them.
+//!
+//! A `Matrix` is an address with numbers: it borrows nothing and reads nothing. It is taken from a
+//! [`Product`](crate::Product), whose operands vouch for the memory while the call lasts.
+
+use std::ptr::NonNull;
+
+/// Which axis of a matrix lies in one piece of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// Columns are in one piece, as BLAS has it.
+    ColumnMajor,
+    /// Rows are in one piece: to BLAS, the transpose.
+    RowMajor,
+}
+
+/// A batch of matrices of one shape. Strides are in elements and may be negative or zero.
+///
+/// The stride of an axis with an extent of 1 or less means nothing and may be any number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Matrix {
+    /// Element (0, 0) of the first matrix.
+    pub data: NonNull<u8>,
+    /// The number of rows.
+    pub rows: usize,
+    /// The number of columns.
+    pub cols: usize,
+    /// From a row to the next one.
+    pub row_stride: isize,
+    /// From a column to the next one.
+    pub col_stride: isize,
+    /// From a matrix of the batch to the next one.
+    pub batch_stride: isize,
+}
+
+impl Matrix {
+    pub(super) fn new(data: NonNull<u8>, extents: &[usize], strides: Option<&[isize]>) -> Self {
+        let (rows, cols) = (extents[0], extents[1]);
+        let (row_stride, col_stride, batch_stride) = match strides {
+            Some(strides) => (strides[0], strides[1], strides[2]),
+            None => {
+                let column = rows.max(1).cast_signed();
+                (1, column, column * cols.max(1).cast_signed())
+            }
+        };
+        Self { data, rows, cols, row_stride, col_stride, batch_stride }
+    }
+
+    /// Element (0, 0) of one matrix of the batch, as elements of type `T`.
+    ///
+    /// The caller answers for `T` being the product's dtype. The address is computed, not read.
+    #[must_use]
+    pub fn pointer<T>(&self, batch: usize) -> *mut T {
+        let offset = self.batch_stride.wrapping_mul(batch.cast_signed());
+        self.data.cast::<T>().as_ptr().wrapping_offset(offset)
+    }
+
+    /// The same matrices with rows and columns exchanged.
+    #[must_use]
+    pub fn transposed(self) -> Self {
+        Self {
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+            ..self
+        }
+    }
+
+    /// The order and leading dimension by which BLAS can read each matrix; `None` if it would need a copy.
+    ///
+    /// The leading dimension is at least the length of a column (of a row, if row-major) and at least 1, also where an
+    /// extent of 1 comes with a stride that would not do. A matrix that can be read both ways is called column-major.
+    ///
+    /// ```
+    /// use std::ptr::NonNull;
+    /// use tenferro_provider::{Matrix, Order};
+    ///
+    /// let row = Matrix {
+    ///     data: NonNull::dangling(), rows: 1, cols: 2048,
+    ///     row_stride: 16384, col_stride: 1, batch_stride: 0,
+    /// };
+    /// assert_eq!(row.order(), Some((Order::ColumnMajor, 1)));
+    /// assert_eq!(row.transposed().order(), Some((Order::ColumnMajor, 2048)));
+    /// ```
+    #[must_use]
+    pub fn order(&self) -> Option<(Order, usize)> {
+        let column_major = self.leading_dimension().map(|leading| (Order::ColumnMajor, leading));
+        column_major.or_else(|| {
+            self.transposed().leading_dimension().map(|leading| (Order::RowMajor, leading))
+        })
+    }
+
+    /// The distance between columns, if each lies in one piece and they neither overlap nor run backwards.
+    fn leading_dimension(&self) -> Option<usize> {
+        let least = self.rows.max(1);
+        if self.rows > 1 && self.row_stride != 1 {
+            return None;
+        }
+        if self.cols <= 1 {
+            return Some(least);
+        }
+        usize::try_from(self.col_stride).ok().filter(|&leading| leading >= least)
+    }
+}

@@ -1,0 +1,65 @@
+//! The contract of a provider: whoever computes products, in one file each.
+
+use std::borrow::Cow;
+
+use tenferro_tensor::DType;
+
+use crate::{Capabilities, Error, Product, Workers};
+
+/// Computes matrix products, in Rust or by a foreign library.
+///
+/// A provider is registered by name and called through a [`Chain`](crate::Chain). It checks what it can do and either
+/// executes the whole request or leaves the output untouched.
+pub trait Provider: Send + Sync {
+    /// The name by which it is chosen: lower case, such as `native`.
+    fn name(&self) -> &str;
+
+    /// The version of what computes, as it calls itself.
+    fn version(&self) -> &str;
+
+    /// What it can do.
+    fn capabilities(&self) -> &Capabilities;
+
+    /// Computes `request`, with no more threads than `workers` has.
+    ///
+    /// The request stays the caller's, who asks the next provider after [`Outcome::Unsupported`]; then no element of
+    /// the output may have been written. Must not be called on a width that [`Capabilities::exclusion`] forbids.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] if the computation broke down; the output then has no meaning.
+    fn product(&self, request: &mut Product<'_>, workers: &dyn Workers) -> Result<Outcome, Error>;
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Outcome {
+    /// The output holds the result.
+    Executed,
+    /// The provider does not do this; the output is untouched.
+    Unsupported(Reason),
+}
+
+/// Why a provider does not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It does not have the dtype.
+    #[error("it has no products of {0}")]
+    DType(DType),
+    /// It does not take the strides.
+    #[error("it cannot read or write these strides without a copy")]
+    Strides,
+    /// It cannot conjugate the operand.
+    #[error("it cannot conjugate an operand without a copy")]
+    Conjugation,
+    /// It takes one product at a time.
+    #[error("it has no batched products")]
+    Batch,
+    /// An extent or stride does not fit its integers.
+    #[error("an extent or stride of {0} does not fit its integers")]
+    Extent(usize),
+    /// Anything else.
+    #[error("{0}")]
+    Other(Cow<'static, str>),
+}
