@@ -1,1 +1,40 @@
 //! Fair, adaptive admission of every thread pool and BLAS call to the CPUs.
+//!
+//! An [`Arbiter`] grants CPUs to threads. A thread states a [`Request`] (where, how wide, with which
+//! provider) and holds a [`ResourcePermit`] while it computes; a scope keeps one permit and lends
+//! its CPUs between operations. Widths shrink under contention, older waiters are not starved,
+//! and a grant nobody contends for costs two read-modify-writes on a cache line of the thread's own.
+//!
+//! The crate knows no thread pool, no BLAS and no tensor: what a permit is used for is not its
+//! business. The protocol (state words, transitions, why no wake-up is lost) is in the README beside.
+
+mod admission;
+mod allowed;
+mod arbiter;
+mod cgroup;
+mod clock;
+mod cpu_set;
+mod dispatch;
+mod error;
+mod fair;
+mod home;
+mod ledger;
+mod matching;
+mod owner;
+mod permit;
+mod pool;
+mod request;
+mod seat;
+mod snapshot;
+mod sync;
+mod waiting;
+
+pub use allowed::{AffinitySource, AllowedCpus, Quota, Sizing, allowed_cpus};
+pub use arbiter::{Arbiter, process_arbiter};
+pub use cpu_set::CpuSet;
+pub use error::{Error, Result};
+pub use fair::{FairArbiter, Policy};
+pub use owner::ExecutionOwner;
+pub use permit::ResourcePermit;
+pub use request::{ClaimKind, Exclusivity, Label, ProviderClaim, ProviderKey, Request};
+pub use snapshot::{HolderInfo, HolderState, Snapshot, Statistics, WaitReason, WaiterInfo};

@@ -1,0 +1,151 @@
+//! The arbiter: fair, adaptive, over a fixed set of CPUs.
+//!
+//! This file is its public face; the protocol lives in the modules that the README names.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::admission::{Core, Patience};
+use crate::arbiter::Arbiter;
+use crate::clock;
+use crate::cpu_set::CpuSet;
+use crate::error::{Error, Result};
+use crate::permit::ResourcePermit;
+use crate::request::Request;
+use crate::seat::MAX_CPUS;
+use crate::snapshot::Snapshot;
+
+/// How a [`FairArbiter`] treats its waiters.
+///
+/// ```
+/// use tenferro_arbiter::{CpuSet, FairArbiter, Policy};
+///
+/// let policy = Policy { wait_limit: None, ..Policy::default() };
+/// let arbiter = FairArbiter::with_policy(CpuSet::first(2), policy)?;
+/// # let _ = arbiter;
+/// # Ok::<(), tenferro_arbiter::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// How long a request waits while no holder runs an operation; `None` is for ever.
+    pub wait_limit: Option<Duration>,
+    /// How long in all a waiter may be passed by a thread that runs short operations in a row.
+    pub bypass: Duration,
+    /// How many of the CPUs may be used at once; `None` is all of them.
+    pub capacity: Option<usize>,
+}
+
+impl Default for Policy {
+    /// 10 s, 1 ms, every CPU.
+    fn default() -> Self {
+        Self {
+            wait_limit: Some(Duration::from_secs(10)),
+            bypass: Duration::from_millis(1),
+            capacity: None,
+        }
+    }
+}
+
+/// Grants CPUs fairly and as wide as contention allows.
+///
+/// Alone, a caller gets its maximum. Under contention grants shrink towards the minimum, so that
+/// as many callers run as there are CPUs; older waiters are not starved by narrower or luckier ones.
+///
+/// The CPUs may be synthetic: it counts them and never looks at the machine.
+///
+/// ```
+/// use tenferro_arbiter::{Arbiter, CpuSet, FairArbiter, Request};
+///
+/// let arbiter = FairArbiter::new(CpuSet::first(2))?;
+/// let permit = arbiter.try_acquire(&Request::up_to(2))?;
+/// assert_eq!(arbiter.snapshot().holders.len(), 1);
+/// drop(permit);
+/// assert!(arbiter.snapshot().holders.is_empty());
+/// # Ok::<(), tenferro_arbiter::Error>(())
+/// ```
+pub struct FairArbiter {
+    core: Arc<Core>,
+}
+
+impl FairArbiter {
+    /// An arbiter over `cpus` with the default policy.
+    ///
+    /// # Errors
+    /// [`Error::EmptyCpuSet`], or [`Error::TooManyCpus`] beyond 65535.
+    pub fn new(cpus: CpuSet) -> Result<Self> {
+        Self::with_policy(cpus, Policy::default())
+    }
+
+    /// An arbiter over `cpus` with a policy of your own.
+    ///
+    /// # Errors
+    /// [`Error::EmptyCpuSet`]; [`Error::InvalidWidth`] for a capacity of zero;
+    /// [`Error::TooManyCpus`] for one beyond 65535.
+    pub fn with_policy(cpus: CpuSet, policy: Policy) -> Result<Self> {
+        if cpus.is_empty() {
+            return Err(Error::EmptyCpuSet);
+        }
+        let capacity = cpus.len().min(policy.capacity.unwrap_or(usize::MAX));
+        match capacity {
+            0 => Err(Error::InvalidWidth { min: 0, max: 0 }),
+            1..=MAX_CPUS => Ok(Self { core: Arc::new(Core::new(cpus, capacity as u32, policy)) }),
+            _ => Err(Error::TooManyCpus { cpus: capacity, limit: MAX_CPUS }),
+        }
+    }
+
+    /// The policy in force.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        *self.core.policy()
+    }
+}
+
+impl Arbiter for FairArbiter {
+    #[inline]
+    fn acquire(&self, request: &Request) -> Result<ResourcePermit> {
+        self.core.admit(request, Patience::Limited)
+    }
+
+    fn try_acquire(&self, request: &Request) -> Result<ResourcePermit> {
+        self.core.admit(request, Patience::None)
+    }
+
+    fn acquire_timeout(&self, request: &Request, timeout: Duration) -> Result<ResourcePermit> {
+        let patience = clock::now().checked_add(timeout).map_or(Patience::Limited, Patience::Until);
+        self.core.admit(request, patience)
+    }
+
+    fn admit_now(&self, request: &Request) -> Result<ResourcePermit> {
+        self.core.admit(request, Patience::Overcommit)
+    }
+
+    fn cpus(&self) -> &CpuSet {
+        self.core.cpus()
+    }
+
+    fn capacity(&self) -> usize {
+        self.core.capacity() as usize
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.core.snapshot()
+    }
+}
+
+impl fmt::Debug for FairArbiter {
+    /// Does not wait for a lock.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FairArbiter")
+            .field("cpus", self.cpus())
+            .field("capacity", &self.capacity())
+            .field("policy", self.core.policy())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for FairArbiter {
+    fn drop(&mut self) {
+        self.core.close();
+    }
+}

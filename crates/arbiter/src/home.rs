@@ -1,0 +1,381 @@
+//! A thread's own end of a seat, and where a thread keeps its seats between permits.
+//!
+//! Everything here runs on the seat's thread. The fast transitions are here; whatever needs the
+//! lock is asked of the core. Invariant: a home is either in its thread's store, idle and without a
+//! permit, or inside one permit; dropping it gives the seat and its CPUs back.
+
+use std::cell::{Cell, OnceCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::admission::{Core, Ending};
+use crate::owner::{ExecutionOwner, OwnerNumbers};
+use crate::request::Label;
+use crate::seat::{Seat, Word};
+use crate::sync::thread_local;
+
+/// Seats of other arbiters, or of nested permits, that a thread keeps beside the last one.
+const MOST_KEPT: usize = 3;
+
+/// Of the operations that could do with more CPUs, every how many-th looks for those of idle threads.
+const GROWTH_PERIOD: u32 = 16;
+
+/// When an operation that has fewer CPUs than it could use looks at other threads' seats.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Growth {
+    /// Every sixteenth time: it may be a small operation.
+    Sometimes,
+    /// Now: it is known to gain.
+    Always,
+}
+
+/// What ties a permit to more than a number of CPUs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bond {
+    /// Nothing: it floats.
+    None,
+    /// A provider.
+    Claim,
+    /// A CPU set, and perhaps a provider.
+    Set,
+}
+
+/// Name and fate of a thread, for diagnostics.
+#[derive(Debug)]
+pub(super) struct ThreadRecord {
+    name: String,
+    ended: AtomicBool,
+}
+
+impl ThreadRecord {
+    fn current() -> Self {
+        let thread = std::thread::current();
+        let name = thread.name().map_or_else(|| format!("{:?}", thread.id()), str::to_owned);
+        Self { name, ended: AtomicBool::new(false) }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Relaxed)
+    }
+}
+
+/// A thread's own end of a seat.
+pub(super) struct Home {
+    core: Arc<Core>,
+    seat: Arc<Seat>,
+    /// The word as this thread last knew it, without WANTED: the guess of the next exchange.
+    word: Cell<Word>,
+    width: Cell<u32>,
+    max: Cell<u32>,
+    bond: Cell<Bond>,
+    /// The last operation found no CPU even under the lock.
+    starved: Cell<bool>,
+    numbers: OwnerNumbers,
+    owner: Cell<ExecutionOwner>,
+}
+
+impl Home {
+    pub(super) fn new(core: Arc<Core>, seat: Arc<Seat>) -> Self {
+        let numbers = OwnerNumbers::new();
+        Self {
+            core,
+            seat,
+            word: Cell::new(Word::default()),
+            width: Cell::new(1),
+            max: Cell::new(1),
+            bond: Cell::new(Bond::None),
+            starved: Cell::new(false),
+            owner: Cell::new(numbers.draw()),
+            numbers,
+        }
+    }
+
+    pub(super) fn seat(&self) -> &Arc<Seat> {
+        &self.seat
+    }
+
+    #[inline]
+    pub(super) fn width(&self) -> u32 {
+        self.width.get()
+    }
+
+    #[inline]
+    pub(super) fn max(&self) -> u32 {
+        self.max.get()
+    }
+
+    #[inline]
+    pub(super) fn owner(&self) -> ExecutionOwner {
+        self.owner.get()
+    }
+
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.word.get().active() == 0
+    }
+
+    pub(super) fn is_overcommitted(&self) -> bool {
+        self.word.get().is_over()
+    }
+
+    pub(super) fn spare(&self) -> u32 {
+        self.word.get().spare()
+    }
+
+    /// Starts a new permit's identity, so that whoever sees the seat taken sees by whom.
+    #[inline]
+    pub(super) fn sign(&self, label: Label, max: u32) {
+        let owner = self.numbers.draw();
+        self.owner.set(owner);
+        self.max.set(max);
+        self.seat.sign(owner, label);
+    }
+
+    /// Takes note of what the core did to the seat.
+    pub(super) fn settle(&self, word: Word, width: u32, bond: Bond) {
+        self.word.set(word.without_wanted());
+        self.width.set(width);
+        self.bond.set(bond);
+        self.starved.set(word.is_over());
+    }
+
+    /// Starts an operation on `width` of the CPUs at hand, if there are as many.
+    #[inline]
+    pub(super) fn enter(&self, width: u32) -> bool {
+        let mut word = self.word.get();
+        while word.spare() >= width {
+            let next = word.entered(width);
+            match self.seat.shift(word, next) {
+                Ok(()) => {
+                    self.word.set(next);
+                    self.width.set(width);
+                    return true;
+                }
+                Err(found) => word = found,
+            }
+        }
+        self.word.set(word);
+        false
+    }
+
+    /// Starts an operation on `min..=max` CPUs of the pool; there are none at hand.
+    pub(super) fn enter_from_pool(&self, min: u32, max: u32) -> bool {
+        let word = self.word.get();
+        if self.core.pool().open() < min || word.spare() > 0 {
+            return false;
+        }
+        // Busy first, then take: whoever closes the pool after this sees the seat busy.
+        if let Err(found) = self.seat.shift(word, word.entering()) {
+            self.word.set(found);
+            return false;
+        }
+        let cpus = self.core.pool().take_open(min, max);
+        let next = |word: Word| {
+            if cpus > 0 { word.left().granted(cpus).or_wanted(word) } else { word.left() }
+        };
+        let before = self.seat.update(|word| Some(next(word)));
+        let now = next(before.unwrap_or_else(|word| word)).without_wanted();
+        self.word.set(now);
+        if cpus > 0 {
+            self.width.set(cpus);
+            self.starved.set(false);
+        }
+        cpus > 0
+    }
+
+    /// Widens the operation just started towards `want`.
+    pub(super) fn grow(&self, want: u32, growth: Growth) {
+        let word = self.word.get();
+        let missing = want.saturating_sub(word.active());
+        if missing == 0 || self.bond.get() == Bond::Set {
+            return;
+        }
+        let mut cpus = 0;
+        if self.core.pool().open() > 0 {
+            cpus = self.core.pool().take_open(1, missing);
+        }
+        if cpus == 0
+            && (growth == Growth::Always || word.generation().is_multiple_of(GROWTH_PERIOD))
+        {
+            cpus = self.core.take_from_idle(&self.seat, word.active(), missing);
+        }
+        if cpus > 0 {
+            self.seat.widen(cpus);
+            self.word.set(word.wider(cpus));
+            self.width.set(word.active() + cpus);
+        }
+    }
+
+    /// Starts the next operation of a lent permit on up to `want` CPUs.
+    #[inline]
+    pub(super) fn resume(&self, want: u32, growth: Growth) {
+        let word = self.word.get();
+        let want = if word.is_fixed() { word.spare() } else { want };
+        if !self.enter(want) {
+            self.resume_with_less(want, growth);
+        } else if word.is_fixed() {
+            self.width.set(want.min(self.max.get()));
+        }
+    }
+
+    #[cold]
+    fn resume_with_less(&self, want: u32, growth: Growth) {
+        while self.spare() > 0 {
+            if self.enter(self.spare().min(want)) {
+                self.grow(want, growth);
+                return;
+            }
+        }
+        if self.bond.get() != Bond::Set && self.enter_from_pool(1, want) {
+            return;
+        }
+        let word = self.word.get();
+        if self.starved.get()
+            && !word.generation().is_multiple_of(GROWTH_PERIOD)
+            && self.seat.shift(word, word.overcommitted()).is_ok()
+        {
+            self.seat.count_overcommit();
+            self.word.set(word.overcommitted());
+            self.width.set(1);
+            return;
+        }
+        let word = self.core.resume(&self.seat, want);
+        self.settle(word, word.active(), self.bond.get());
+    }
+
+    /// Ends the operation of a permit that stays.
+    #[inline]
+    pub(super) fn lend(&self) {
+        self.leave(Ending::Loan);
+    }
+
+    /// Ends the permit.
+    #[inline]
+    pub(super) fn release(&self) {
+        if self.bond.get() == Bond::None {
+            self.leave(Ending::Release);
+        } else {
+            self.word.set(self.core.leave(&self.seat, Ending::Release));
+            self.bond.set(Bond::None);
+        }
+    }
+
+    #[inline]
+    fn leave(&self, ending: Ending) {
+        let mut word = self.word.get();
+        loop {
+            let next = ending.after(word);
+            match self.seat.shift(word, next) {
+                Ok(()) => return self.word.set(next),
+                Err(found) if found.is_wanted() => {
+                    return self.word.set(self.core.leave(&self.seat, ending));
+                }
+                Err(found) => word = found,
+            }
+        }
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        self.core.retire(&self.seat);
+    }
+}
+
+/// A thread's idle homes.
+struct Store {
+    last: Cell<Option<Box<Home>>>,
+    /// Most recently used first.
+    others: [Cell<Option<Box<Home>>>; MOST_KEPT],
+    record: OnceCell<Arc<ThreadRecord>>,
+}
+
+impl Store {
+    const fn new() -> Self {
+        Self {
+            last: Cell::new(None),
+            others: [const { Cell::new(None) }; MOST_KEPT],
+            record: OnceCell::new(),
+        }
+    }
+
+    #[cold]
+    fn take_other(&self, core: &Arc<Core>) -> Option<Box<Home>> {
+        self.others.iter().find_map(|place| match place.take() {
+            Some(home) if Arc::ptr_eq(&home.core, core) => Some(home),
+            other => {
+                place.set(other);
+                None
+            }
+        })
+    }
+
+    /// Keeps `home`, and drops those whose arbiter is gone, or else the least recently used.
+    #[cold]
+    fn keep_other(&self, home: Box<Home>) {
+        let mut carried = Some(home).filter(|home| !home.core.is_closed());
+        for place in &self.others {
+            if carried.is_none() {
+                break;
+            }
+            carried = place.replace(carried).filter(|home| !home.core.is_closed());
+        }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if let Some(record) = self.record.get() {
+            record.ended.store(true, Relaxed);
+        }
+    }
+}
+
+#[cfg(not(loom))]
+thread_local! {
+    static STORE: Store = const { Store::new() };
+}
+
+#[cfg(loom)]
+thread_local! {
+    static STORE: Store = Store::new();
+}
+
+/// This thread's idle home at `core`, if it has one.
+#[inline]
+pub(super) fn take(core: &Arc<Core>) -> Option<Box<Home>> {
+    STORE
+        .try_with(|store| match store.last.take() {
+            Some(home) if Arc::ptr_eq(&home.core, core) => Some(home),
+            Some(home) => {
+                store.last.set(Some(home));
+                store.take_other(core)
+            }
+            None => store.take_other(core),
+        })
+        .ok()
+        .flatten()
+}
+
+/// Keeps an idle home for the thread's next permit. A thread that is ending gives it back.
+#[inline]
+pub(super) fn put_back(home: Box<Home>) {
+    let _ = STORE.try_with(|store| {
+        if let Some(other) = store.last.replace(Some(home)) {
+            store.keep_other(other);
+        }
+    });
+}
+
+/// This thread's record.
+pub(super) fn thread_record() -> Arc<ThreadRecord> {
+    STORE
+        .try_with(|store| {
+            Arc::clone(store.record.get_or_init(|| Arc::new(ThreadRecord::current())))
+        })
+        .unwrap_or_else(|_| Arc::new(ThreadRecord::current()))
+}
