@@ -103,7 +103,8 @@ fn deny(workspace: &Workspace) -> Result<(), Failure> {
     }
     for manifest in manifests(workspace) {
         Step::cargo(["deny", "--manifest-path", manifest, "--config", "deny.toml"])
-            .args(["--workspace", "--all-features", "check", "bans", "licenses", "sources"])
+            .args(["--workspace", "--all-features", "check", "--hide-inclusion-graph"])
+            .args(["bans", "licenses", "sources"])
             .run(workspace.root())?;
     }
     Ok(())
