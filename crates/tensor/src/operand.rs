@@ -103,6 +103,8 @@ impl<'a> Operand<'a> {
 pub struct OperandMut<'a> {
     data: NonNull<u8>,
     dtype: DType,
+    /// Whether the elements may be read before they are written.
+    initialised: bool,
     shape: &'a Shape,
     strides: Option<&'a [isize]>,
     elements: PhantomData<&'a mut [u8]>,
@@ -115,8 +117,8 @@ impl<'a> OperandMut<'a> {
     /// The destination at `data`.
     ///
     /// # Safety
-    /// As for [`Operand::from_raw`], but elements need not be initialised if the callee is told not to read them, must
-    /// be valid for writes, reached by nobody else during `'a`, and no two indices may reach the same element.
+    /// As for [`Operand::from_raw`]; the elements must also be valid for writes, reached by nobody else during `'a`,
+    /// and no two indices may reach the same element.
     #[must_use]
     pub unsafe fn from_raw(
         data: NonNull<u8>,
@@ -124,7 +126,27 @@ impl<'a> OperandMut<'a> {
         shape: &'a Shape,
         strides: Option<&'a [isize]>,
     ) -> Self {
-        Self { data, dtype, shape, strides, elements: PhantomData }
+        Self { data, dtype, initialised: true, shape, strides, elements: PhantomData }
+    }
+
+    /// The destination at `data`, whose elements must not be read before they are written.
+    ///
+    /// # Safety
+    /// As for [`OperandMut::from_raw`], but the elements need not be initialised.
+    #[must_use]
+    pub unsafe fn from_raw_uninit(
+        data: NonNull<u8>,
+        dtype: DType,
+        shape: &'a Shape,
+        strides: Option<&'a [isize]>,
+    ) -> Self {
+        Self { data, dtype, initialised: false, shape, strides, elements: PhantomData }
+    }
+
+    /// Whether the elements may be read: they were written before, or are another tensor's.
+    #[must_use]
+    pub fn is_initialised(&self) -> bool {
+        self.initialised
     }
 
     /// The element type.
@@ -161,6 +183,62 @@ impl<'a> OperandMut<'a> {
     #[must_use]
     pub fn reborrow(&mut self) -> OperandMut<'_> {
         OperandMut { elements: PhantomData, ..*self }
+    }
+
+    /// The elements for reading; `None` if they are not initialised.
+    #[must_use]
+    pub fn as_operand(&self) -> Option<Operand<'_>> {
+        let Self { data, dtype, shape, strides, .. } = *self;
+        // SAFETY: the elements are initialised, and not written while `self` is borrowed.
+        self.initialised.then(|| unsafe { Operand::from_raw(data, dtype, shape, strides) })
+    }
+
+    /// Writes every element, in column-major order. Reads none.
+    ///
+    /// # Panics
+    /// If the destination does not hold `T`.
+    pub fn fill<T: Scalar>(&mut self, mut elements: impl FnMut() -> T) {
+        for place in self.places::<T>() {
+            // SAFETY: each place is an element of this destination, which is valid for writes.
+            unsafe { place.write(elements()) };
+        }
+    }
+
+    /// Replaces every element, in column-major order, by what `update` makes of it.
+    ///
+    /// # Panics
+    /// If the destination does not hold `T`, or is not initialised.
+    pub fn update<T: Scalar>(&mut self, mut update: impl FnMut(T) -> T) {
+        assert!(self.initialised, "invariant: only initialised elements are read");
+        for place in self.places::<T>() {
+            // SAFETY: each place is an initialised element of this destination, valid for reads and writes.
+            unsafe { place.write(update(place.read())) };
+        }
+    }
+
+    /// Pointers to the elements in column-major order.
+    fn places<T: Scalar>(&self) -> impl Iterator<Item = NonNull<T>> + use<T> {
+        assert!(T::DTYPE == self.dtype, "invariant: the destination holds {}", T::DTYPE);
+        let shape = self.shape.clone();
+        let strides = self.strides_or_dense();
+        let mut index = SmallVec::<[usize; INLINE_RANK]>::from_elem(0, shape.rank());
+        let mut offset = 0_isize;
+        let data = self.data.cast::<T>();
+        (0..shape.elements()).map(move |_| {
+            // SAFETY: `offset` is where the layout puts the element at `index`, so it lies in the destination.
+            let place = unsafe { data.offset(offset) };
+            for ((at, &extent), &stride) in index.iter_mut().zip(&*shape).zip(&strides) {
+                *at += 1;
+                if *at < extent {
+                    offset += stride;
+                    break;
+                }
+                // After the last index every axis is back at its start.
+                offset -= (extent - 1).cast_signed() * stride;
+                *at = 0;
+            }
+            place
+        })
     }
 }
 

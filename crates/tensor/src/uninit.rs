@@ -70,7 +70,7 @@ impl Uninit {
     #[must_use]
     pub fn as_operand_mut(&mut self) -> OperandMut<'_> {
         // SAFETY: the block is uniquely owned, dense and large enough.
-        unsafe { OperandMut::from_raw(self.block.data(), self.dtype, &self.shape, None) }
+        unsafe { OperandMut::from_raw_uninit(self.block.data(), self.dtype, &self.shape, None) }
     }
 
     /// The tensor, now that its elements are written.
