@@ -1,0 +1,130 @@
+//! The trait of everything that runs operations.
+//!
+//! An engine carries out the vocabulary; the rest of the trait are finer ways to say the same, each with a plain default
+//! that an engine overrides where it knows better. It is object safe, and says nothing of threads or providers.
+
+use smallvec::SmallVec;
+use tenferro_tensor::{
+    AsOperand, Contraction, Dot, Factor, Operand, OperandMut, Primitive, Result, Tensor, Vocabulary,
+};
+
+use crate::{
+    destination::{accumulate_into, check_destination, copy_into, scale_into},
+    infer, infer_contraction,
+};
+
+/// The factors of `out = alpha * product + beta * out`.
+///
+/// A `beta` of zero means that the output is never read, so that it may hold anything, NaN included. An `alpha` of
+/// zero means that the operands are never read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// The factor of the product.
+    pub alpha: Factor,
+    /// The factor of what the output held before.
+    pub beta: Factor,
+}
+
+impl Scale {
+    /// The product alone, over whatever the output held: `alpha` 1, `beta` 0.
+    pub const ASSIGN: Scale = Scale { alpha: Factor::ONE, beta: Factor::ZERO };
+    /// The product added to what the output held: `alpha` 1, `beta` 1.
+    pub const ADD: Scale = Scale { alpha: Factor::ONE, beta: Factor::ONE };
+}
+
+impl Default for Scale {
+    /// [`Scale::ASSIGN`].
+    fn default() -> Self {
+        Self::ASSIGN
+    }
+}
+
+/// An operand that is lent, or given away for its memory to be used again.
+pub enum Input<'a> {
+    /// Given: the engine may write its result over a tensor that nobody shares.
+    Owned(Tensor),
+    /// Lent: only read.
+    Borrowed(Operand<'a>),
+}
+
+/// The operands of [`Engine::donate`].
+pub type Inputs<'a> = SmallVec<[Input<'a>; 4]>;
+
+impl From<Tensor> for Input<'_> {
+    fn from(tensor: Tensor) -> Self {
+        Input::Owned(tensor)
+    }
+}
+
+impl<'a> From<Operand<'a>> for Input<'a> {
+    fn from(operand: Operand<'a>) -> Self {
+        Input::Borrowed(operand)
+    }
+}
+
+impl AsOperand for Input<'_> {
+    fn as_operand(&self) -> Operand<'_> {
+        match self {
+            Input::Owned(tensor) => tensor.as_operand(),
+            Input::Borrowed(operand) => *operand,
+        }
+    }
+}
+
+/// Whatever carries out operations: the optimised engine, the reference, a backend.
+///
+/// Object safe: autodiff, programs and operation families hold a `&mut dyn Engine`. The one required method is
+/// [`Vocabulary::apply`].
+pub trait Engine: Vocabulary + Send + Sync {
+    /// Carries out one primitive into a given output, which is written as a whole and never read.
+    ///
+    /// # Errors
+    /// As [`Vocabulary::apply`]; a [`Validation`](tenferro_tensor::Validation) if `out` has not the dtype and shape of
+    /// the result, before anything is computed.
+    fn apply_into(
+        &mut self,
+        primitive: &Primitive,
+        inputs: &[Operand<'_>],
+        out: OperandMut<'_>,
+    ) -> Result<()> {
+        check_destination(primitive.name(), &infer(primitive, inputs)?, &out)?;
+        let result = self.apply(primitive, inputs)?;
+        copy_into(primitive.name(), &result.as_operand(), out)
+    }
+
+    /// Computes `out = alpha * (lhs . rhs) + beta * out`.
+    ///
+    /// With a `beta` of zero `out` is never read; with an `alpha` of zero neither are `lhs` and `rhs`, which are still
+    /// checked.
+    ///
+    /// # Errors
+    /// What `dot_general` refuses; a [`Validation`](tenferro_tensor::Validation) if `out` has not the dtype and shape
+    /// of the product, if the dtype cannot hold a factor, or if `beta` is not zero and `out` was never written.
+    fn contract_into(
+        &mut self,
+        contraction: &Contraction,
+        lhs: &Operand<'_>,
+        rhs: &Operand<'_>,
+        scale: Scale,
+        out: OperandMut<'_>,
+    ) -> Result<()> {
+        const OP: &str = "dot_general";
+        check_destination(OP, &infer_contraction(contraction, lhs, rhs)?, &out)?;
+        if scale.alpha.is_zero() {
+            return scale_into(OP, scale.beta, out);
+        }
+        let product = Primitive::from(Dot::DotGeneral { contraction: contraction.clone() });
+        let product = self.apply(&product, &[*lhs, *rhs])?;
+        accumulate_into(OP, scale, &product.as_operand(), out)
+    }
+
+    /// Carries out one primitive on operands that are given away, so that an engine may write over one of them.
+    ///
+    /// # Errors
+    /// As [`Vocabulary::apply`]; what was given is gone then too.
+    fn donate(&mut self, primitive: &Primitive, inputs: Inputs<'_>) -> Result<Tensor> {
+        let operands: SmallVec<[Operand<'_>; 4]> =
+            inputs.iter().map(AsOperand::as_operand).collect();
+        self.apply(primitive, &operands)
+    }
+}

@@ -1,0 +1,36 @@
+//! What each row of the vocabulary computes for one element.
+//!
+//! The traits ([`Number`], [`Real`], [`Inexact`], [`Cast`]) give the arithmetic of every dtype, once for all engines. A
+//! row is a function object over them ([`Unary`], [`Binary`], [`Ternary`], [`Reducer`]), and [`visit_elementwise`] and its
+//! sisters are the one place that says which function a row has for which dtype. An engine brings a visitor: a loop,
+//! generic over the function. So a new elementwise operation is a row of the table, a rule and a function here.
+//!
+//! ```
+//! use tenferro_ops::scalar::{Binary, Maximum};
+//!
+//! assert!(Maximum.call(f64::NAN, 1.0).is_nan());
+//! assert!(Maximum.call(-0.0_f64, 0.0).is_sign_positive());
+//! ```
+
+mod cast;
+mod complex;
+mod function;
+mod inexact;
+mod number;
+mod real;
+mod reducer;
+mod visit;
+
+pub use cast::Cast;
+pub use function::{
+    Abs, Add, Binary, Conj, Convert, Div, Equal, Exp, Greater, GreaterEqual, Less, LessEqual, Log,
+    Maximum, Minimum, Mul, Neg, NotEqual, Pow, Select, Sign, Sqrt, Sub, Tanh, Ternary, Unary,
+};
+pub use inexact::Inexact;
+pub use number::Number;
+pub use real::Real;
+pub use reducer::{Max, Min, Prod, Reducer, Sum};
+pub(super) use visit::without_order;
+pub use visit::{
+    ElementwiseVisitor, ReductionVisitor, visit_analytic, visit_elementwise, visit_reduction,
+};

@@ -1,0 +1,172 @@
+//! The rows of the elementwise and analytic families as function objects.
+//!
+//! Each is a type without data, so that a loop generic over it is compiled with the function inlined. Which dtypes a
+//! function is for is its trait bound; which function a row is, says `visit.rs`.
+
+use std::marker::PhantomData;
+
+use tenferro_tensor::{Numerical, Scalar};
+
+use super::{Cast, Inexact, Number, Real};
+
+/// A function of one element.
+pub trait Unary<T: Scalar>: Copy + Send + Sync + 'static {
+    /// The type of the result.
+    type Out: Scalar;
+
+    /// The value of the function.
+    #[must_use]
+    fn call(self, x: T) -> Self::Out;
+}
+
+/// A function of two elements of one type.
+pub trait Binary<T: Scalar>: Copy + Send + Sync + 'static {
+    /// The type of the result.
+    type Out: Scalar;
+
+    /// What an operand pair is that [`Binary::fails`]; `None` where none does, and a loop need not ask.
+    const FAILURE: Option<Numerical> = None;
+
+    /// The value of the function; some value, and no trap, where the function fails.
+    #[must_use]
+    fn call(self, lhs: T, rhs: T) -> Self::Out;
+
+    /// Whether the function has no value here, so that the whole operation is a numerical failure.
+    #[must_use]
+    #[inline]
+    fn fails(self, _lhs: T, _rhs: T) -> bool {
+        false
+    }
+}
+
+/// A function of three elements.
+pub trait Ternary<A: Scalar, B: Scalar, C: Scalar>: Copy + Send + Sync + 'static {
+    /// The type of the result.
+    type Out: Scalar;
+
+    /// The value of the function.
+    #[must_use]
+    fn call(self, a: A, b: B, c: C) -> Self::Out;
+}
+
+macro_rules! unary {
+    ($($Name:ident: $Bound:ident, $x:ident => $value:expr, $Out:ty, $doc:literal;)*) => {
+        $(
+            #[doc = $doc]
+            #[derive(Clone, Copy, Debug, Default)]
+            pub struct $Name;
+
+            impl<T: $Bound> Unary<T> for $Name {
+                type Out = $Out;
+
+                #[inline]
+                fn call(self, $x: T) -> Self::Out {
+                    $value
+                }
+            }
+        )*
+    };
+}
+
+unary! {
+    Neg: Number, x => x.neg(), T, "The negative.";
+    Abs: Number, x => x.abs(), T::Real, "The magnitude.";
+    Sign: Number, x => x.sign(), T, "The sign.";
+    Conj: Number, x => x.conj(), T, "The complex conjugate.";
+    Exp: Inexact, x => x.exp(), T, "The exponential.";
+    Log: Inexact, x => x.log(), T, "The natural logarithm.";
+    Sqrt: Inexact, x => x.sqrt(), T, "The square root.";
+    Tanh: Inexact, x => x.tanh(), T, "The hyperbolic tangent.";
+}
+
+macro_rules! binary {
+    ($($Name:ident: $Bound:path, ($lhs:ident, $rhs:ident) => $value:expr, $Out:ty, $doc:literal
+        $(, fails $failure:expr, $fails:expr)?;)*) => {
+        $(
+            #[doc = $doc]
+            #[derive(Clone, Copy, Debug, Default)]
+            pub struct $Name;
+
+            impl<T: Scalar + $Bound> Binary<T> for $Name {
+                type Out = $Out;
+                $(const FAILURE: Option<Numerical> = $failure;)?
+
+                #[inline]
+                fn call(self, $lhs: T, $rhs: T) -> Self::Out {
+                    $value
+                }
+
+                $(
+                    #[inline]
+                    fn fails(self, $lhs: T, $rhs: T) -> bool {
+                        $fails
+                    }
+                )?
+            }
+        )*
+    };
+}
+
+binary! {
+    Add: Number, (lhs, rhs) => lhs.add(rhs), T, "The sum.";
+    Sub: Number, (lhs, rhs) => lhs.sub(rhs), T, "The difference.";
+    Mul: Number, (lhs, rhs) => lhs.mul(rhs), T, "The product.";
+    Div: Number, (lhs, rhs) => lhs.div(rhs), T, "The quotient.", fails T::DIV_FAILURE, lhs.div_fails(rhs);
+    Pow: Number, (lhs, rhs) => lhs.pow(rhs), T, "The power.", fails T::POW_FAILURE, lhs.pow_fails(rhs);
+    Maximum: Real, (lhs, rhs) => lhs.larger(rhs), T, "The larger of two.";
+    Minimum: Real, (lhs, rhs) => lhs.smaller(rhs), T, "The smaller of two.";
+    Equal: PartialEq, (lhs, rhs) => lhs == rhs, bool, "Whether two elements are equal.";
+    NotEqual: PartialEq, (lhs, rhs) => lhs != rhs, bool, "Whether two elements differ.";
+    Less: PartialOrd, (lhs, rhs) => lhs < rhs, bool, "Whether the first is less.";
+    LessEqual: PartialOrd, (lhs, rhs) => lhs <= rhs, bool, "Whether the first is less or equal.";
+    Greater: PartialOrd, (lhs, rhs) => lhs > rhs, bool, "Whether the first is greater.";
+    GreaterEqual: PartialOrd, (lhs, rhs) => lhs >= rhs, bool, "Whether the first is greater or equal.";
+}
+
+/// The element as a `U`.
+#[derive(Debug)]
+pub struct Convert<U>(PhantomData<fn() -> U>);
+
+impl<U> Convert<U> {
+    /// The conversion to `U`.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<U> Default for Convert<U> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<U> Clone for Convert<U> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<U> Copy for Convert<U> {}
+
+impl<T: Cast, U: Cast> Unary<T> for Convert<U> {
+    type Out = U;
+
+    #[inline]
+    fn call(self, x: T) -> U {
+        x.cast()
+    }
+}
+
+/// The second operand where the first is true, else the third.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Select;
+
+impl<T: Scalar> Ternary<bool, T, T> for Select {
+    type Out = T;
+
+    #[inline]
+    fn call(self, predicate: bool, on_true: T, on_false: T) -> T {
+        if predicate { on_true } else { on_false }
+    }
+}
