@@ -2,7 +2,9 @@
 //!
 //! An output is checked before a single element of it is written; a refusal leaves it as it was.
 
-use tenferro_tensor::{DType, Factor, Operand, OperandMut, Result, Scalar, Validation, dispatch};
+use tenferro_tensor::{
+    Accepts, DType, Error, Factor, Operand, OperandMut, Result, Scalar, Validation, dispatch,
+};
 
 use crate::{Described, Scale, scalar::Number};
 
@@ -108,7 +110,7 @@ fn check_readable(op: &'static str, beta: Factor, out: &OperandMut<'_>) -> Resul
     Err(Validation::Rule { rule }.of(op))
 }
 
-fn no_arithmetic(op: &'static str, dtype: DType) -> tenferro_tensor::Error {
-    let expected = tenferro_tensor::Accepts::Number.description();
+fn no_arithmetic(op: &'static str, dtype: DType) -> Error {
+    let expected = Accepts::Number.description();
     Validation::MeaninglessDType { dtype, expected }.of(op)
 }

@@ -1,18 +1,32 @@
 //! Operations, their shape and dtype rules, and the reference engine.
 //!
 //! The vocabulary table of `tenferro-tensor` names the operations; this crate says what each of them means: which
-//! operands it takes ([`infer`]), what it computes for one element ([`scalar`]), and what a whole result is. [`Engine`] is what everything that runs operations is written against. There is no
+//! operands it takes ([`infer`]), what it computes for one element ([`scalar`]), and what a whole result is
+//! ([`reference`], by plain loops). [`Engine`] is what everything that runs operations is written against. There is no
 //! kernel here, no thread, and no unsafe code.
+//!
+//! ```
+//! use tenferro_ops::reference::Reference;
+//! use tenferro_tensor::{Tensor, TensorElementwise};
+//!
+//! let x = Tensor::from_vec_col_major(vec![2], vec![1.0_f64, 3.0])?;
+//! let y = Reference.add(&x, &x)?;
+//! assert_eq!(y.as_slice::<f64>()?, &[2.0, 6.0]);
+//! # Ok::<(), tenferro_tensor::Error>(())
+//! ```
 
 #![forbid(unsafe_code)]
 
+mod composite;
 mod destination;
 mod engine;
 mod meta;
 mod op;
+pub mod reference;
 mod rules;
 pub mod scalar;
 
+pub use composite::TensorComposite;
 pub use destination::{accumulate_into, copy_into, scale_into};
 pub use engine::{Engine, Input, Inputs, Scale};
 pub use meta::{Described, Meta};

@@ -11,7 +11,7 @@ mod reduction;
 mod structural;
 
 use smallvec::SmallVec;
-use tenferro_tensor::{Contraction, DType, Primitive, Result, Shape, Validation};
+use tenferro_tensor::{Accepts, Contraction, DType, Primitive, Result, Shape, Validation};
 
 use crate::{Described, Meta, meta::Facts};
 
@@ -64,7 +64,7 @@ pub fn infer_contraction(
 ) -> Result<Meta> {
     let inputs = [Facts::of(lhs), Facts::of(rhs)];
     same_dtype(&inputs)
-        .and_then(|dtype| accepted(tenferro_tensor::Accepts::Number, dtype))
+        .and_then(|dtype| accepted(Accepts::Number, dtype))
         .and_then(|()| dot::contracted(contraction, &inputs))
         .map_err(|problem| problem.of("dot_general"))
 }
@@ -104,7 +104,7 @@ fn same_dtype(inputs: &[Facts<'_>]) -> Checked<DType> {
     }
 }
 
-fn accepted(accepts: tenferro_tensor::Accepts, dtype: DType) -> Checked<()> {
+fn accepted(accepts: Accepts, dtype: DType) -> Checked<()> {
     if accepts.contains(dtype) {
         Ok(())
     } else {
