@@ -19,6 +19,8 @@ mod dtype;
 mod error;
 mod factor;
 mod layout;
+#[cfg(feature = "mmap")]
+mod mapped;
 mod operand;
 mod params;
 mod scalar;
