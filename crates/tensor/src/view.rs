@@ -22,6 +22,17 @@ use crate::{
 /// assert_eq!(last_column_up.to_vec_row_major::<i32>()?, [6, 3]);
 /// # Ok::<(), tenferro_tensor::Error>(())
 /// ```
+///
+/// A view cannot outlive its tensor:
+///
+/// ```compile_fail,E0597
+/// # use tenferro_tensor::{DType, Tensor};
+/// let view = {
+///     let x = Tensor::zeros(DType::F64, [2]).unwrap();
+///     x.view()
+/// };
+/// println!("{view}");
+/// ```
 #[derive(Clone)]
 pub struct TensorView<'a> {
     data: NonNull<u8>,
@@ -36,6 +47,16 @@ unsafe impl Send for TensorView<'_> {}
 unsafe impl Sync for TensorView<'_> {}
 
 /// A borrowed tensor of any layout whose elements can be written.
+///
+/// While it lives the tensor cannot be read, nor shared:
+///
+/// ```compile_fail,E0502
+/// # use tenferro_tensor::{DType, Tensor};
+/// let mut x = Tensor::zeros(DType::F64, [2]).unwrap();
+/// let mut view = x.view_mut().unwrap();
+/// let share = x.clone();
+/// view.set(&[0], 1.0).unwrap();
+/// ```
 pub struct TensorViewMut<'a> {
     data: NonNull<u8>,
     dtype: DType,
