@@ -9,7 +9,10 @@ use tenferro_tensor::{
 use crate::{Described, Scale, scalar::Number};
 
 /// Refuses a destination that has not the dtype and shape of the result.
-pub(super) fn check_destination(
+///
+/// # Errors
+/// [`Validation::DTypeMismatch`] or [`Validation::ShapeMismatch`] in the name of `op`.
+pub fn check_destination(
     op: &'static str,
     expected: &impl Described,
     out: &OperandMut<'_>,
@@ -100,6 +103,19 @@ fn held<T: Number>(op: &'static str, factor: Factor) -> Result<T::Wide> {
     T::from_factor(factor)
         .and_then(|_| T::Wide::from_factor(factor))
         .ok_or_else(|| Validation::Rule { rule }.of(op))
+}
+
+/// Refuses factors that the output's dtype cannot hold, and a `beta` for an output that was never written.
+///
+/// # Errors
+/// As [`scale_into`].
+pub fn check_scale(op: &'static str, scale: Scale, out: &OperandMut<'_>) -> Result<()> {
+    check_readable(op, scale.beta, out)?;
+    dispatch!(out.dtype(), number T => {
+        held::<T>(op, scale.alpha)?;
+        held::<T>(op, scale.beta)?;
+        Ok(())
+    }, else Err(no_arithmetic(op, out.dtype())))
 }
 
 fn check_readable(op: &'static str, beta: Factor, out: &OperandMut<'_>) -> Result<()> {

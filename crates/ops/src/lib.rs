@@ -27,7 +27,7 @@ mod rules;
 pub mod scalar;
 
 pub use composite::TensorComposite;
-pub use destination::{accumulate_into, copy_into, scale_into};
+pub use destination::{accumulate_into, check_destination, check_scale, copy_into, scale_into};
 pub use engine::{Engine, Input, Inputs, Scale};
 pub use meta::{Described, Meta};
 pub use op::{CustomOp, Op};

@@ -185,6 +185,18 @@ impl<'a> OperandMut<'a> {
         OperandMut { elements: PhantomData, ..*self }
     }
 
+    /// The elements of this destination that `layout` reaches from `offset` elements after the first.
+    ///
+    /// # Safety
+    /// Every offset so reached must be one that this destination's own shape and strides reach, and be reached once.
+    #[must_use]
+    pub unsafe fn relaid<'b>(&'b mut self, offset: isize, layout: &'b Layout) -> OperandMut<'b> {
+        // SAFETY: the caller says that the place is an element of this destination, or that none is reached.
+        let data = unsafe { self.data.offset(offset * self.dtype.size().cast_signed()) };
+        let strides = (!layout.is_dense()).then(|| layout.strides());
+        OperandMut { data, shape: layout.shape(), strides, elements: PhantomData, ..*self }
+    }
+
     /// The elements for reading; `None` if they are not initialised.
     #[must_use]
     pub fn as_operand(&self) -> Option<Operand<'_>> {
