@@ -1,0 +1,101 @@
+//! What this thread is doing: the loan of CPUs that it runs under, and whose worker it is.
+//!
+//! The loan is a plain copyable record in a cell, so that an operation can look at it without a lock or a borrow. The
+//! permit of an open scope or installation lies beside it and is released with the thread if nothing else does.
+
+use std::cell::{Cell, RefCell};
+
+use tenferro_arbiter::{ExecutionOwner, ResourcePermit};
+
+use crate::{Error, Result, RuntimeIdentity};
+
+/// What a thread runs under.
+#[derive(Clone, Copy)]
+pub(super) struct Loan {
+    pub(super) identity: RuntimeIdentity,
+    /// Whose permit it is; `None` in a caller-managed domain, which has no permits.
+    pub(super) owner: Option<ExecutionOwner>,
+    pub(super) state: LoanState,
+}
+
+/// Whether a loan's CPUs are in use.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum LoanState {
+    /// A scope between operations: its CPUs may be borrowed by others.
+    IdleScope,
+    /// The caller's own work, between operations: its CPUs stay with it.
+    Installed,
+    /// An operation, a session or a share of a fan-out is running.
+    Running,
+}
+
+thread_local! {
+    static LOAN: Cell<Option<Loan>> = const { Cell::new(None) };
+    static WORKER: Cell<Option<RuntimeIdentity>> = const { Cell::new(None) };
+    static PERMIT: RefCell<Option<ResourcePermit>> = const { RefCell::new(None) };
+}
+
+/// Whether an execution scope, a session or an operation is active on this thread.
+#[must_use]
+pub fn has_active_execution() -> bool {
+    LOAN.get().is_some()
+}
+
+/// The owner of the execution that is active on this thread. A share of a fan-out has its operation's owner.
+#[must_use]
+pub fn current_owner() -> Option<ExecutionOwner> {
+    LOAN.get().and_then(|loan| loan.owner)
+}
+
+#[inline]
+pub(super) fn loan() -> Option<Loan> {
+    LOAN.get()
+}
+
+/// Says that this thread is a worker of a managed pool, for as long as it lives.
+pub(super) fn mark_worker(identity: RuntimeIdentity) {
+    WORKER.set(Some(identity));
+}
+
+/// Refuses what a managed worker may not do.
+pub(super) fn refuse_worker() -> Result<()> {
+    match WORKER.get() {
+        Some(pool) => Err(Error::ManagedWorker { pool }),
+        None => Ok(()),
+    }
+}
+
+/// Puts a loan in force on this thread until the mark is dropped.
+#[inline]
+pub(super) fn mark(loan: Loan) -> Mark {
+    Mark { before: LOAN.replace(Some(loan)) }
+}
+
+/// Restores what a thread ran under before.
+pub(super) struct Mark {
+    before: Option<Loan>,
+}
+
+impl Drop for Mark {
+    #[inline]
+    fn drop(&mut self) {
+        LOAN.set(self.before);
+    }
+}
+
+/// Leaves the permit of a scope or installation with this thread.
+pub(super) fn keep_permit(permit: ResourcePermit) {
+    PERMIT.with(|kept| *kept.borrow_mut() = Some(permit));
+}
+
+/// Takes back the permit of a scope or installation.
+pub(super) fn take_permit() -> Option<ResourcePermit> {
+    // Taken out before it is dropped: a release may run code that looks at this thread's context.
+    PERMIT.with(|kept| kept.borrow_mut().take())
+}
+
+/// What the kept permit says; `None` outside of scopes and installations.
+#[inline]
+pub(super) fn with_permit<R>(ask: impl FnOnce(&ResourcePermit) -> R) -> Option<R> {
+    PERMIT.with(|kept| kept.borrow().as_ref().map(ask))
+}

@@ -1,0 +1,212 @@
+//! The right to use some CPUs through one executor, admitted by one arbiter.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use tenferro_arbiter::{Arbiter, CpuSet, Label, ProviderClaim, Request};
+
+use crate::{Error, Executor, InlineExecutor, RayonExecutor, Result, RuntimeIdentity, context};
+
+/// Who owns the threads of a domain, and who accounts for its CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DomainOwnership {
+    /// Our executor; the arbiter admits. Scopes need this.
+    Managed,
+    /// The caller's executor; the arbiter admits its declared CPU set.
+    External,
+    /// The caller's executor and accounting; only guarded against overlapping calls.
+    CallerManaged,
+}
+
+/// Whether an executor is known to run each job once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// One of this crate's.
+    Ours,
+    /// Anybody's: a job that ran twice would hand out a mutable slice twice, so each start is checked.
+    Audited,
+}
+
+/// The settings of a domain.
+pub struct DomainConfig {
+    /// The most threads an operation may use.
+    pub width: usize,
+    /// The CPUs that operations may use; `None` for all of the arbiter's.
+    pub cpus: Option<CpuSet>,
+    /// Who admits.
+    pub arbiter: Arc<dyn Arbiter>,
+    /// A provider that needs to be excluded from others while a permit is held.
+    pub provider: Option<ProviderClaim>,
+}
+
+/// A set of CPUs, an executor that runs there and the arbiter that admits to it.
+///
+/// Immutable and shared by reference; its identity tells it from every other.
+pub struct ResourceDomain {
+    identity: RuntimeIdentity,
+    ownership: DomainOwnership,
+    trust: Trust,
+    width: usize,
+    executor: Arc<dyn Executor>,
+    arbiter: Arc<dyn Arbiter>,
+    /// What an operation that fans out, one that does not, a scope, and the caller's own work ask for.
+    requests: Requests,
+    /// Whether a caller-managed domain is entered.
+    entered: AtomicBool,
+    fan_outs: AtomicU64,
+}
+
+/// The requests of a domain, made once.
+pub(super) struct Requests {
+    pub(super) wide: Request,
+    pub(super) narrow: Request,
+    pub(super) scope: Request,
+    pub(super) installed: Request,
+}
+
+impl Requests {
+    fn new(config: &DomainConfig) -> Self {
+        let request = |width: usize, label: Label| {
+            let mut request = Request::up_to(width).label(label);
+            if let Some(cpus) = &config.cpus {
+                request = request.on(cpus.clone());
+            }
+            match config.provider {
+                Some(claim) => request.with_provider(claim),
+                None => request,
+            }
+        };
+        Self {
+            wide: request(config.width, Label::new(&"operation")),
+            narrow: request(1, Label::new(&"operation")),
+            scope: request(config.width, Label::new(&"scope")),
+            installed: request(config.width, Label::new(&"session")),
+        }
+    }
+}
+
+impl ResourceDomain {
+    /// A domain whose threads are ours: the caller's thread alone for a width of 1, else a rayon pool beside it.
+    ///
+    /// # Errors
+    /// [`Error::NoThreads`] for a width of 0.
+    pub fn managed(config: DomainConfig) -> Result<Self> {
+        let identity = RuntimeIdentity::fresh();
+        let executor: Arc<dyn Executor> = match config.width {
+            1 => Arc::new(InlineExecutor),
+            width => Arc::new(RayonExecutor::new(width, identity)),
+        };
+        Self::new(identity, DomainOwnership::Managed, Trust::Ours, config, executor)
+    }
+
+    /// A domain over an executor of the caller's.
+    ///
+    /// `Managed` promises that [`Executor::enter`] runs its job on the calling thread, which scopes need. Either way
+    /// what the executor runs is audited.
+    ///
+    /// # Errors
+    /// [`Error::NoThreads`] for a width of 0.
+    pub fn with_executor(
+        ownership: DomainOwnership,
+        config: DomainConfig,
+        executor: Arc<dyn Executor>,
+    ) -> Result<Self> {
+        Self::new(RuntimeIdentity::fresh(), ownership, Trust::Audited, config, executor)
+    }
+
+    fn new(
+        identity: RuntimeIdentity,
+        ownership: DomainOwnership,
+        trust: Trust,
+        config: DomainConfig,
+        executor: Arc<dyn Executor>,
+    ) -> Result<Self> {
+        if config.width == 0 {
+            return Err(Error::NoThreads);
+        }
+        Ok(Self {
+            identity,
+            ownership,
+            trust,
+            width: config.width,
+            executor,
+            requests: Requests::new(&config),
+            arbiter: config.arbiter,
+            entered: AtomicBool::new(false),
+            fan_outs: AtomicU64::new(0),
+        })
+    }
+
+    /// Which runtime this domain is.
+    #[must_use]
+    pub fn identity(&self) -> RuntimeIdentity {
+        self.identity
+    }
+
+    /// Who owns its threads.
+    #[must_use]
+    pub fn ownership(&self) -> DomainOwnership {
+        self.ownership
+    }
+
+    /// The most threads an operation may use.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Who runs its work.
+    #[must_use]
+    pub fn executor(&self) -> &dyn Executor {
+        &*self.executor
+    }
+
+    /// Who admits to it.
+    #[must_use]
+    pub fn arbiter(&self) -> &Arc<dyn Arbiter> {
+        &self.arbiter
+    }
+
+    /// Whether a scope, session or operation of this very domain is active on this thread.
+    #[must_use]
+    pub fn is_entered(&self) -> bool {
+        context::loan().is_some_and(|loan| loan.identity == self.identity)
+    }
+
+    /// How often an operation was shared out over threads.
+    #[must_use]
+    pub fn fan_outs(&self) -> u64 {
+        self.fan_outs.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn trust(&self) -> Trust {
+        self.trust
+    }
+
+    pub(super) fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    pub(super) fn count_fan_out(&self) {
+        self.fan_outs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Marks a caller-managed domain as entered.
+    pub(super) fn enter_exclusively(&self) -> Result<Entered<'_>> {
+        if self.entered.swap(true, Ordering::Acquire) {
+            return Err(Error::DomainBusy { domain: self.identity });
+        }
+        Ok(Entered(&self.entered))
+    }
+}
+
+/// A caller-managed domain that is entered, until this is dropped.
+pub(super) struct Entered<'d>(&'d AtomicBool);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,128 @@
+//! Scopes and installations: many operations under one permit and one entry.
+//!
+//! A scope lends its CPUs while no operation runs in it; an installation keeps them, because the caller's own work
+//! uses them. Both run the caller's closure on the calling thread, and release everything on return and on unwind.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    thread,
+};
+
+use tenferro_arbiter::{Request, ResourcePermit};
+
+use crate::{
+    DomainOwnership, Error, ExecutorFault, ResourceDomain, Result,
+    context::{self, Loan, LoanState},
+    domain::Trust,
+};
+
+impl ResourceDomain {
+    /// Runs `operation` in one entered execution scope: operations inside share its permit.
+    ///
+    /// The scope lends its CPUs to others while none of its operations runs.
+    ///
+    /// # Errors
+    /// Before anything is acquired: [`Error::ExternalDomain`], [`Error::ScopeActive`], [`Error::OperationActive`],
+    /// [`Error::ManagedWorker`]. Then [`Error::Admission`] and [`Error::Executor`].
+    pub fn with_execution_scope<R: Send>(&self, operation: impl FnOnce() -> R + Send) -> Result<R> {
+        if self.ownership() != DomainOwnership::Managed {
+            return Err(Error::ExternalDomain);
+        }
+        self.hold(&self.requests().scope, LoanState::IdleScope, operation)
+    }
+
+    /// Runs the caller's own work under one permit and one entry, which it holds to the end.
+    ///
+    /// # Errors
+    /// As [`ResourceDomain::with_execution_scope`].
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R> {
+        if self.ownership() != DomainOwnership::Managed {
+            return Err(Error::ExternalDomain);
+        }
+        self.hold(&self.requests().installed, LoanState::Installed, work)
+    }
+
+    /// The CPUs that the scope or installation on this thread was last granted; `None` outside of one of this domain.
+    #[must_use]
+    pub fn scope_width(&self) -> Option<usize> {
+        self.is_entered().then(|| context::with_permit(ResourcePermit::width)).flatten()
+    }
+
+    fn hold<R: Send>(
+        &self,
+        request: &Request,
+        state: LoanState,
+        work: impl FnOnce() -> R + Send,
+    ) -> Result<R> {
+        if let Some(loan) = context::loan() {
+            return Err(match loan.state {
+                LoanState::Running => Error::OperationActive { running: loan.identity },
+                _ => Error::ScopeActive { open: loan.identity },
+            });
+        }
+        context::refuse_worker()?;
+        let (permit, _) = self.acquire(request)?;
+        let (width, owner) = (permit.width(), Some(permit.owner()));
+        let _held = Held::new(permit, state);
+        let loan = Loan { identity: self.identity(), owner, state };
+        enter_once(self, width, move || {
+            let _active = context::mark(loan);
+            work()
+        })
+    }
+}
+
+/// The permit of a scope or installation, kept with the thread until this is dropped.
+struct Held;
+
+impl Held {
+    fn new(permit: ResourcePermit, state: LoanState) -> Self {
+        if state == LoanState::IdleScope {
+            permit.lend();
+        }
+        context::keep_permit(permit);
+        Self
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        drop(context::take_permit());
+    }
+}
+
+/// Enters the domain's executor, which must run `job` exactly once. The executor is never unwound: a panic of the job
+/// propagates from here.
+pub(super) fn enter_once<R: Send>(
+    domain: &ResourceDomain,
+    width: usize,
+    job: impl FnOnce() -> R + Send,
+) -> Result<R> {
+    let mut job = Some(job);
+    let mut outcome = None;
+    let mut fault = None;
+    let home = must_stay(domain).then(|| thread::current().id());
+    let entered = domain.executor().enter(width, &mut || match job.take() {
+        None => fault = Some(ExecutorFault::RunTwice { index: 0 }),
+        Some(_) if home.is_some_and(|home| home != thread::current().id()) => {
+            fault = Some(ExecutorFault::OtherThread);
+        }
+        Some(job) => outcome = Some(catch_unwind(AssertUnwindSafe(job))),
+    });
+    let fault = match (entered, fault) {
+        (Err(refusal), _) => Some(refusal),
+        (Ok(()), fault) => fault,
+    };
+    let refused = |source| Error::Executor { executor: domain.executor().name(), source };
+    match (outcome, fault) {
+        (Some(Err(payload)), _) => resume_unwind(payload),
+        (_, Some(fault)) => Err(refused(fault)),
+        (None, None) => Err(refused(ExecutorFault::NotRun)),
+        (Some(Ok(result)), None) => Ok(result),
+    }
+}
+
+/// Whether the executor is to enter on the calling thread, and nobody knows that it does.
+fn must_stay(domain: &ResourceDomain) -> bool {
+    domain.ownership() == DomainOwnership::Managed && domain.trust() == Trust::Audited
+}

@@ -1,0 +1,61 @@
+//! The threads that an operation was granted, as providers and kernels see them.
+
+use std::sync::OnceLock;
+
+use tenferro_provider::Workers;
+
+use crate::{
+    ExecutorFault, ResourceDomain, audit,
+    context::{self, Loan},
+    domain::Trust,
+};
+
+/// The granted width of one operation, and the way to share out work over it.
+///
+/// Work shared out takes no further permit; inside of it the operation counts as running, so that a call back into a
+/// backend is refused instead of waiting.
+pub struct GrantedWorkers<'g> {
+    domain: &'g ResourceDomain,
+    loan: Loan,
+    width: usize,
+    fault: &'g OnceLock<ExecutorFault>,
+}
+
+impl<'g> GrantedWorkers<'g> {
+    pub(super) fn new(
+        domain: &'g ResourceDomain,
+        loan: Loan,
+        width: usize,
+        fault: &'g OnceLock<ExecutorFault>,
+    ) -> Self {
+        Self { domain, loan, width, fault }
+    }
+}
+
+impl Workers for GrantedWorkers<'_> {
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn run(&self, jobs: usize, job: &(dyn Fn(usize) + Sync)) {
+        if self.width == 1 || jobs <= 1 {
+            return (0..jobs).for_each(job);
+        }
+        self.domain.count_fan_out();
+        let loan = self.loan;
+        let lent = move |index| {
+            let _running = context::mark(loan);
+            job(index);
+        };
+        let executor = self.domain.executor();
+        match self.domain.trust() {
+            Trust::Ours => executor.fan_out(self.width, jobs, &lent),
+            Trust::Audited => {
+                if let Err(fault) = audit::fan_out(executor, self.width, jobs, &lent) {
+                    // The first fault is reported when the operation ends.
+                    let _ = self.fault.set(fault);
+                }
+            }
+        }
+    }
+}
