@@ -1,0 +1,174 @@
+//! The engine: checks, memory and kernels under the grants of one domain.
+
+use tenferro_ops::{Meta, Scale, check_destination, check_scale, infer, infer_contraction};
+use tenferro_provider::{Chain, Workers};
+use tenferro_scope::{Breadth, ResourceDomain};
+use tenferro_tensor::{Contraction, Dot, Operand, OperandMut, Primitive, Result, Tensor};
+
+use crate::{
+    error::refused,
+    kernel::{self, Grant},
+    pool::BufferPool,
+    schedule::product_pays,
+};
+
+/// Runs the vocabulary on the CPUs of a domain.
+///
+/// Shared by the clones of a backend; every call is admitted by the domain. Immutable but for its pool.
+pub struct CpuEngine {
+    domain: ResourceDomain,
+    providers: Chain,
+    pool: BufferPool,
+}
+
+impl CpuEngine {
+    /// The engine of a domain, whose products `providers` compute and which keeps at most `pool_limit` bytes of free
+    /// buffers.
+    #[must_use]
+    pub fn new(domain: ResourceDomain, providers: Chain, pool_limit: usize) -> Self {
+        Self { domain, providers, pool: BufferPool::new(pool_limit) }
+    }
+
+    /// The domain that admits.
+    #[must_use]
+    pub fn domain(&self) -> &ResourceDomain {
+        &self.domain
+    }
+
+    /// Who computes products, most preferred first.
+    #[must_use]
+    pub fn providers(&self) -> &Chain {
+        &self.providers
+    }
+
+    /// The buffers of dropped tensors.
+    #[must_use]
+    pub fn pool(&self) -> &BufferPool {
+        &self.pool
+    }
+
+    /// Carries out one primitive, admitted by the domain.
+    ///
+    /// # Errors
+    /// What the primitive refuses, and what the domain refuses.
+    #[inline]
+    pub fn apply(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
+        let op = primitive.name();
+        let entry = self.domain.admit(breadth(primitive, inputs)).map_err(|e| refused(op, e))?;
+        entry
+            .run(|guard| self.run(&guard.workers(), primitive, inputs))
+            .map_err(|e| refused(op, e))?
+    }
+
+    /// Carries out one primitive into a given output.
+    ///
+    /// # Errors
+    /// As [`CpuEngine::apply`]; a [`Validation`](tenferro_tensor::Validation) if `out` has not the dtype and shape of the result.
+    pub fn apply_into(
+        &self,
+        primitive: &Primitive,
+        inputs: &[Operand<'_>],
+        out: OperandMut<'_>,
+    ) -> Result<()> {
+        let op = primitive.name();
+        let entry = self.domain.admit(breadth(primitive, inputs)).map_err(|e| refused(op, e))?;
+        entry
+            .run(move |guard| self.run_into(&guard.workers(), primitive, inputs, out))
+            .map_err(|e| refused(op, e))?
+    }
+
+    /// Computes `out = alpha * contraction(lhs, rhs) + beta * out`.
+    ///
+    /// # Errors
+    /// As [`CpuEngine::apply_into`]; a [`Validation`](tenferro_tensor::Validation) if the dtype cannot hold a factor.
+    pub fn contract_into(
+        &self,
+        contraction: &Contraction,
+        inputs: &[Operand<'_>; 2],
+        scale: Scale,
+        out: OperandMut<'_>,
+    ) -> Result<()> {
+        const OP: &str = "dot_general";
+        let entry = self
+            .domain
+            .admit(contraction_breadth(contraction, inputs))
+            .map_err(|e| refused(OP, e))?;
+        entry
+            .run(move |guard| {
+                self.run_contraction(&guard.workers(), contraction, inputs, scale, out)
+            })
+            .map_err(|e| refused(OP, e))?
+    }
+
+    /// Carries out one primitive inside of an admitted operation.
+    pub(super) fn run(
+        &self,
+        workers: &dyn Workers,
+        primitive: &Primitive,
+        inputs: &[Operand<'_>],
+    ) -> Result<Tensor> {
+        let Meta { dtype, shape } = infer(primitive, inputs)?;
+        let grant = self.grant(workers);
+        let mut out = grant.allocate(primitive.name(), dtype, shape)?;
+        kernel::compute(&grant, primitive, inputs, out.as_operand_mut())?;
+        // SAFETY: a kernel that returns without an error has written every element.
+        Ok(unsafe { out.assume_init() })
+    }
+
+    pub(super) fn run_into(
+        &self,
+        workers: &dyn Workers,
+        primitive: &Primitive,
+        inputs: &[Operand<'_>],
+        out: OperandMut<'_>,
+    ) -> Result<()> {
+        check_destination(primitive.name(), &infer(primitive, inputs)?, &out)?;
+        kernel::compute(&self.grant(workers), primitive, inputs, out)
+    }
+
+    pub(super) fn run_contraction(
+        &self,
+        workers: &dyn Workers,
+        contraction: &Contraction,
+        inputs: &[Operand<'_>; 2],
+        scale: Scale,
+        out: OperandMut<'_>,
+    ) -> Result<()> {
+        const OP: &str = "dot_general";
+        check_destination(OP, &infer_contraction(contraction, &inputs[0], &inputs[1])?, &out)?;
+        check_scale(OP, scale, &out)?;
+        kernel::contract(&self.grant(workers), contraction, inputs, scale, out)
+    }
+
+    fn grant<'g>(&'g self, workers: &'g dyn Workers) -> Grant<'g> {
+        Grant::new(workers, &self.pool, &self.providers)
+    }
+}
+
+/// How many CPUs an operation has work for, judged by its operands before they are checked.
+#[inline]
+fn breadth(primitive: &Primitive, inputs: &[Operand<'_>]) -> Breadth {
+    if let (Primitive::Dot(Dot::DotGeneral { contraction }), [lhs, rhs]) = (primitive, inputs) {
+        return contraction_breadth(contraction, &[*lhs, *rhs]);
+    }
+    let cost = match primitive {
+        Primitive::Analytic(_) => 8,
+        // Broadcasting, padding and embedding can make much of little.
+        Primitive::Structural(_) | Primitive::Indexing(_) => return Breadth::Wide,
+        _ => 1,
+    };
+    let bytes = |input: &Operand<'_>| input.shape().elements().saturating_mul(input.dtype().size());
+    let moved = inputs.iter().map(bytes).fold(0, usize::saturating_add).saturating_mul(cost);
+    if kernel::pays(moved) { Breadth::Wide } else { Breadth::Narrow }
+}
+
+fn contraction_breadth(contraction: &Contraction, [lhs, rhs]: &[Operand<'_>; 2]) -> Breadth {
+    let summed: usize = contraction
+        .rhs_contracting
+        .iter()
+        .chain(contraction.rhs_batch.iter())
+        .map(|&axis| rhs.shape().get(axis).copied().unwrap_or(1).max(1))
+        .fold(1, usize::saturating_mul);
+    let work = lhs.shape().elements().saturating_mul(rhs.shape().elements() / summed);
+    if product_pays(work) { Breadth::Wide } else { Breadth::Narrow }
+}

@@ -1,0 +1,102 @@
+//! The kernels: loops over elements that write a given output with the granted threads.
+//!
+//! A kernel is handed operands that fit (the rules of `ops` have said so) and an output of the right dtype and shape.
+//! It knows no admission and no error of the execution core. Results do not depend on the granted width.
+
+mod copy;
+mod dot;
+mod elementwise;
+mod float_state;
+mod reduce;
+mod share;
+mod structure;
+mod walk;
+
+use tenferro_ops::Scale;
+use tenferro_provider::{Chain, Workers};
+use tenferro_tensor::{
+    Contraction, DType, Dot, Operand, OperandMut, Primitive, Result, Shape, Tensor, Uninit,
+};
+
+use crate::pool::BufferPool;
+
+pub use float_state::is_default as has_default_float_state;
+pub(crate) use share::pays;
+
+/// What an operation may use: threads, memory and providers.
+pub(crate) struct Grant<'g> {
+    workers: &'g dyn Workers,
+    pool: &'g BufferPool,
+    providers: &'g Chain,
+}
+
+impl<'g> Grant<'g> {
+    pub(crate) fn new(
+        workers: &'g dyn Workers,
+        pool: &'g BufferPool,
+        providers: &'g Chain,
+    ) -> Self {
+        Self { workers, pool, providers }
+    }
+
+    /// How many threads may run, the caller's included.
+    ///
+    /// One if the caller's floating-point state is not the default: other threads would compute something else.
+    fn width(&self) -> usize {
+        match self.workers.width() {
+            1 => 1,
+            width if float_state::is_default() => width,
+            _ => 1,
+        }
+    }
+
+    /// The granted threads. What they run starts with the default floating-point state.
+    fn workers(&self) -> float_state::Checked<'_> {
+        float_state::Checked::new(self.workers, self.width())
+    }
+
+    /// Memory for a result of the operation `op`.
+    #[inline]
+    pub(crate) fn allocate(&self, op: &'static str, dtype: DType, shape: Shape) -> Result<Uninit> {
+        Uninit::with_blocks(op, dtype, shape, |bytes| self.pool.take(bytes))
+    }
+
+    /// A dense copy of an operand in memory of the pool.
+    fn packed(&self, op: &'static str, source: &Operand<'_>) -> Result<Tensor> {
+        let mut out = self.allocate(op, source.dtype(), source.shape().clone())?;
+        copy::copy(self, source, out.as_operand_mut());
+        // SAFETY: the copy wrote every element.
+        Ok(unsafe { out.assume_init() })
+    }
+}
+
+/// Writes the result of `primitive` into `out`, which has its dtype and shape. Every element is written, or an error
+/// is returned.
+pub(crate) fn compute(
+    grant: &Grant<'_>,
+    primitive: &Primitive,
+    inputs: &[Operand<'_>],
+    out: OperandMut<'_>,
+) -> Result<()> {
+    match primitive {
+        Primitive::Elementwise(row) => elementwise::elementwise(grant, row, inputs, out),
+        Primitive::Analytic(row) => elementwise::analytic(grant, row, inputs, out),
+        Primitive::Reduction(row) => reduce::reduce(grant, row, &inputs[0], out),
+        Primitive::Structural(row) => structure::structural(grant, row, inputs, out),
+        Primitive::Indexing(row) => structure::indexing(grant, row, &inputs[0], out),
+        Primitive::Dot(Dot::DotGeneral { contraction }) => {
+            dot::contract(grant, contraction, inputs, Scale::ASSIGN, out)
+        }
+    }
+}
+
+/// `out = alpha * contraction(lhs, rhs) + beta * out`, for operands and an output that fit.
+pub(crate) fn contract(
+    grant: &Grant<'_>,
+    contraction: &Contraction,
+    inputs: &[Operand<'_>],
+    scale: Scale,
+    out: OperandMut<'_>,
+) -> Result<()> {
+    dot::contract(grant, contraction, inputs, scale, out)
+}

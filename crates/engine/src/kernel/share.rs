@@ -1,0 +1,93 @@
+//! Splitting a loop over the granted threads, and the pointers that its parts need.
+//!
+//! A loop is shared out only where it moves enough bytes to pay for waking a thread. How it is cut has no influence on
+//! its result: every element is computed alone.
+
+use std::{ops::Range, ptr::NonNull};
+
+use tenferro_provider::Workers;
+
+use super::Grant;
+
+/// The bytes that one thread should move before it is worth waking another: about 50 us of work, several times the
+/// cost of a wake-up.
+const BYTES_PER_THREAD: usize = 256 << 10;
+
+/// How many parts each thread gets, so that a late one does less.
+const PARTS_PER_THREAD: usize = 4;
+
+impl Grant<'_> {
+    /// Calls `part(range)` for ranges that make up `0..units`, on as many threads as pay.
+    ///
+    /// `cost` is the bytes that one unit moves, or as many as take the same time.
+    pub(super) fn share(&self, units: usize, cost: usize, part: impl Fn(Range<usize>) + Sync) {
+        let threads = self.threads_for(units.saturating_mul(cost)).min(units);
+        if threads <= 1 {
+            return part(0..units);
+        }
+        let parts = (threads * PARTS_PER_THREAD).min(units);
+        self.workers().run(parts, &|index| {
+            part(units * index / parts..units * (index + 1) / parts);
+        });
+    }
+
+    /// How many of the granted threads pay for moving `bytes`.
+    pub(super) fn threads_for(&self, bytes: usize) -> usize {
+        (bytes / BYTES_PER_THREAD).clamp(1, self.width())
+    }
+}
+
+/// Whether an operation that moves `bytes` has work for more than one thread.
+pub(crate) fn pays(bytes: usize) -> bool {
+    bytes >= 2 * BYTES_PER_THREAD
+}
+
+/// The elements of an input, reachable from every thread of a fan-out.
+#[derive(Clone, Copy)]
+pub(super) struct Elements<T>(NonNull<T>);
+
+// SAFETY: the pointer stands for a shared borrow of plain elements.
+unsafe impl<T: Sync> Sync for Elements<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Send for Elements<T> {}
+
+impl<T> Elements<T> {
+    pub(super) fn new(data: NonNull<u8>) -> Self {
+        Self(data.cast())
+    }
+
+    /// The element at an offset.
+    ///
+    /// # Safety
+    /// The offset must be one that the operand's shape and strides reach.
+    #[inline]
+    pub(super) unsafe fn at(self, offset: isize) -> NonNull<T> {
+        // SAFETY: the caller says that the offset is inside of the operand.
+        unsafe { self.0.offset(offset) }
+    }
+}
+
+/// The elements of an output, of which each part of a fan-out writes its own.
+#[derive(Clone, Copy)]
+pub(super) struct Target<T>(NonNull<T>);
+
+// SAFETY: parts write disjoint elements, which each use states.
+unsafe impl<T: Send> Sync for Target<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Target<T> {}
+
+impl<T> Target<T> {
+    pub(super) fn new(data: NonNull<u8>) -> Self {
+        Self(data.cast())
+    }
+
+    /// The place at an offset.
+    ///
+    /// # Safety
+    /// The offset must be one that the output's shape and strides reach.
+    #[inline]
+    pub(super) unsafe fn at(self, offset: isize) -> NonNull<T> {
+        // SAFETY: the caller says that the offset is inside of the output.
+        unsafe { self.0.offset(offset) }
+    }
+}

@@ -1,0 +1,58 @@
+//! A session: one admitted operation in which a closure runs many.
+
+use tenferro_ops::{Engine, Scale};
+use tenferro_scope::{Breadth, GrantedWorkers};
+use tenferro_tensor::{Contraction, Operand, OperandMut, Primitive, Result, Tensor, Vocabulary};
+
+use crate::{CpuEngine, error::refused};
+
+/// An engine under a grant that is held: its operations are not admitted one by one.
+struct Session<'s> {
+    engine: &'s CpuEngine,
+    workers: GrantedWorkers<'s>,
+}
+
+impl CpuEngine {
+    /// Runs `work` with an engine that holds one permit for the domain's full width, in one entry.
+    ///
+    /// # Errors
+    /// What the domain refuses, in the name of the session.
+    pub fn with_session<R: Send>(
+        &self,
+        work: impl FnOnce(&mut dyn Engine) -> R + Send,
+    ) -> Result<R> {
+        const OP: &str = "session";
+        let entry = self.domain().admit(Breadth::Wide).map_err(|e| refused(OP, e))?;
+        entry
+            .run(|guard| work(&mut Session { engine: self, workers: guard.workers() }))
+            .map_err(|e| refused(OP, e))
+    }
+}
+
+impl Vocabulary for Session<'_> {
+    fn apply(&mut self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
+        self.engine.run(&self.workers, primitive, inputs)
+    }
+}
+
+impl Engine for Session<'_> {
+    fn apply_into(
+        &mut self,
+        primitive: &Primitive,
+        inputs: &[Operand<'_>],
+        out: OperandMut<'_>,
+    ) -> Result<()> {
+        self.engine.run_into(&self.workers, primitive, inputs, out)
+    }
+
+    fn contract_into(
+        &mut self,
+        contraction: &Contraction,
+        lhs: &Operand<'_>,
+        rhs: &Operand<'_>,
+        scale: Scale,
+        out: OperandMut<'_>,
+    ) -> Result<()> {
+        self.engine.run_contraction(&self.workers, contraction, &[*lhs, *rhs], scale, out)
+    }
+}
