@@ -1,1 +1,16 @@
 //! The CPU backend: builder, execution scopes, sessions and diagnostics.
+//!
+//! This facade is the only crate that names a concrete arbiter, executor, engine and provider. It has no kernel and
+//! makes no admission: it puts the parts together and hands calls on.
+#![forbid(unsafe_code)]
+
+mod backend;
+mod builder;
+mod diagnostics;
+mod memory;
+
+pub use backend::CpuBackend;
+pub use builder::CpuBackendBuilder;
+pub use diagnostics::{Diagnostics, ProviderInfo};
+/// What a call on a backend refuses: the error of tensors.
+pub use tenferro_tensor::{Error, Result};

@@ -1,1 +1,43 @@
 //! Tensors on CPUs whose threads are arbitrated: the crate to add.
+//!
+//! A [`CpuBackend`] computes; every operation is admitted to the CPUs by one arbiter that the whole process shares, and
+//! an execution scope pays for admission once. The parts are re-exported as modules.
+//!
+//! ```
+//! use tenferro::prelude::*;
+//!
+//! let backend = CpuBackend::with_threads(1)?;
+//! let mut operations = backend.clone();
+//! let a = Tensor::from_vec_row_major(vec![2, 2], vec![1.0_f64, 2.0, 3.0, 4.0])?;
+//! let b = backend.with_execution_scope(|| operations.matmul(&a, &a))??;
+//! assert_eq!(b.to_vec_row_major::<f64>()?, [7.0, 10.0, 15.0, 22.0]);
+//! # Ok::<(), tenferro::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub use tenferro_cpu::{CpuBackend, CpuBackendBuilder, Diagnostics, Error, Result};
+pub use tenferro_tensor::{DType, Shape, Tensor, TensorView, TensorViewMut, TypedTensor};
+
+/// Who gets CPUs: sets, requests, permits and the arbiter.
+pub use tenferro_arbiter as arbiter;
+/// Sums over labelled axes.
+pub use tenferro_einsum as einsum;
+/// Operations, rules, the engine trait and the reference engine.
+pub use tenferro_ops as ops;
+/// The contract of BLAS-like providers, and their registry.
+pub use tenferro_provider as provider;
+/// Domains, executors and execution scopes.
+pub use tenferro_scope as scope;
+/// Tensors, views and the vocabulary.
+pub use tenferro_tensor as tensor;
+
+/// What most programs need: the backend, tensors and the operation traits.
+pub mod prelude {
+    pub use tenferro_cpu::CpuBackend;
+    pub use tenferro_ops::{Engine, TensorComposite};
+    pub use tenferro_tensor::{
+        AsOperand, Comparison, Contraction, DType, KeepAxes, Tensor, TensorAnalytic, TensorDot,
+        TensorElementwise, TensorIndexing, TensorReduction, TensorStructural, TensorView,
+        TypedTensor,
+    };
+}

@@ -1,0 +1,191 @@
+//! The settings of a backend, and how its parts are put together.
+
+use std::{sync::Arc, time::Duration};
+
+use tenferro_arbiter::{
+    Arbiter, CpuSet, FairArbiter, Policy, Sizing, allowed_cpus, process_arbiter,
+};
+use tenferro_engine::{CpuEngine, refused};
+use tenferro_provider::{self as provider, Preference, Provider, Registry};
+use tenferro_providers::Naive;
+use tenferro_scope::{self as scope, DomainConfig, DomainOwnership, Executor, ResourceDomain};
+use tenferro_tensor::{Error, Validation};
+
+use crate::{CpuBackend, Result, memory};
+
+/// In whose name errors of building are.
+const OP: &str = "build";
+
+/// The settings of a [`CpuBackend`].
+///
+/// ```
+/// use tenferro_cpu::CpuBackend;
+///
+/// let backend = CpuBackend::builder().threads(2).buffer_limit(1 << 30).provider("naive").build()?;
+/// assert_eq!(backend.threads(), 2);
+/// # Ok::<(), tenferro_cpu::Error>(())
+/// ```
+#[derive(Default)]
+#[must_use = "settings do nothing until built"]
+pub struct CpuBackendBuilder {
+    threads: Option<usize>,
+    cap: Option<usize>,
+    cpus: Option<CpuSet>,
+    preference: Preference,
+    providers: Vec<Arc<dyn Provider>>,
+    buffer_limit: Option<usize>,
+    arbiter: Option<Arc<dyn Arbiter>>,
+    policy: Option<Policy>,
+    executor: Option<(DomainOwnership, Arc<dyn Executor>)>,
+}
+
+/// How a backend came to its size and providers, for diagnostics.
+pub(super) struct Setting {
+    pub(super) sizing: Sizing,
+    pub(super) cpus: Option<CpuSet>,
+    pub(super) registry: Registry,
+}
+
+impl CpuBackendBuilder {
+    /// The most threads an operation may use, the caller's included, whatever the machine has.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// A bound for the number of threads that is chosen by the machine: no effect beside [`Self::threads`].
+    pub fn cap(mut self, cap: usize) -> Self {
+        self.cap = Some(cap);
+        self
+    }
+
+    /// The CPUs whose accounting this backend takes part in. They must be among the arbiter's.
+    pub fn cpu_set(mut self, cpus: CpuSet) -> Self {
+        self.cpus = Some(cpus);
+        self
+    }
+
+    /// The provider that is asked first, by name.
+    pub fn provider(self, name: impl Into<String>) -> Self {
+        self.provider_preference(Preference::Named(name.into()))
+    }
+
+    /// The providers to ask, in order.
+    pub fn provider_preference(mut self, preference: Preference) -> Self {
+        self.preference = preference;
+        self
+    }
+
+    /// Adds a provider to the built-in ones. It is preferred to them.
+    pub fn register_provider(mut self, provider: Arc<dyn Provider>) -> Self {
+        self.providers.push(provider);
+        self
+    }
+
+    /// The most bytes of free buffers that are kept; a quarter of the memory unless said.
+    pub fn buffer_limit(mut self, bytes: usize) -> Self {
+        self.buffer_limit = Some(bytes);
+        self
+    }
+
+    /// Who admits; the arbiter that the process shares unless said.
+    pub fn arbiter(mut self, arbiter: Arc<dyn Arbiter>) -> Self {
+        self.arbiter = Some(arbiter);
+        self
+    }
+
+    /// How an arbiter of this backend's own admits.
+    ///
+    /// The arbiter that the process shares keeps its policy; a backend with another one does not share its CPUs.
+    pub fn admission_policy(mut self, policy: Policy) -> Self {
+        self.policy = Some(policy);
+        self
+    }
+
+    /// How long an operation waits while no holder runs one; `None` is for ever.
+    ///
+    /// As [`Self::admission_policy`], this makes an arbiter of the backend's own.
+    pub fn wait_limit(mut self, limit: Option<Duration>) -> Self {
+        self.policy = Some(Policy { wait_limit: limit, ..self.policy.unwrap_or_default() });
+        self
+    }
+
+    /// Who runs the work, instead of the calling thread and a pool of ours.
+    pub fn executor(mut self, ownership: DomainOwnership, executor: Arc<dyn Executor>) -> Self {
+        self.executor = Some((ownership, executor));
+        self
+    }
+
+    /// The backend with these settings.
+    ///
+    /// # Errors
+    /// [`Error::BackendSource`] for 0 threads, an empty or foreign CPU set, and a provider that is not there;
+    /// [`Error::Validation`] if both an arbiter and a policy were given.
+    pub fn build(self) -> Result<CpuBackend> {
+        let sizing = Sizing::new(allowed_cpus(), self.cap);
+        let arbiter = self.choose_arbiter(&sizing)?;
+        self.check_cpus(&*arbiter)?;
+        let set = self.cpus.as_ref().map_or(usize::MAX, CpuSet::len);
+        let own = if self.arbiter.is_some() { arbiter.capacity() } else { sizing.budget() };
+        let width =
+            self.threads.unwrap_or_else(|| own.min(set).min(self.cap.unwrap_or(usize::MAX)));
+        let registry = registry(self.providers)?;
+        let providers = registry.select(&self.preference).map_err(unavailable)?;
+        let config = DomainConfig { width, cpus: self.cpus.clone(), arbiter, provider: None };
+        let domain = match self.executor {
+            None => ResourceDomain::managed(config),
+            Some((ownership, executor)) => {
+                ResourceDomain::with_executor(ownership, config, executor)
+            }
+        };
+        let limit = self.buffer_limit.unwrap_or_else(|| memory::available() / 4);
+        let engine = CpuEngine::new(domain.map_err(|e| refused(OP, e))?, providers, limit);
+        Ok(CpuBackend::from_parts(engine, Setting { sizing, cpus: self.cpus, registry }))
+    }
+
+    fn choose_arbiter(&self, sizing: &Sizing) -> Result<Arc<dyn Arbiter>> {
+        match (&self.arbiter, self.policy) {
+            (Some(_), Some(_)) => {
+                let rule = "an arbiter that is given has its own policy; give one of the two";
+                Err(Validation::Rule { rule }.of(OP))
+            }
+            (Some(arbiter), None) => Ok(arbiter.clone()),
+            (None, None) => Ok(process_arbiter().clone()),
+            (None, Some(policy)) => {
+                let capacity = Some(policy.capacity.unwrap_or_else(|| sizing.budget()));
+                let policy = Policy { capacity, ..policy };
+                let own = FairArbiter::with_policy(sizing.cpus().clone(), policy);
+                Ok(Arc::new(own.map_err(|e| refused(OP, e.into()))?))
+            }
+        }
+    }
+
+    /// Refuses a CPU set that nothing could ever be granted on.
+    fn check_cpus(&self, arbiter: &dyn Arbiter) -> Result<()> {
+        let Some(cpus) = &self.cpus else { return Ok(()) };
+        let foreign = cpus.difference(arbiter.cpus());
+        let problem = if cpus.is_empty() {
+            tenferro_arbiter::Error::EmptyCpuSet
+        } else if !foreign.is_empty() {
+            tenferro_arbiter::Error::ForeignCpus { foreign, allowed: arbiter.cpus().clone() }
+        } else {
+            return Ok(());
+        };
+        Err(refused(OP, scope::Error::from(problem)))
+    }
+}
+
+/// The built-in providers and those that were added. Naive is there always, so that there is an answer.
+fn registry(added: Vec<Arc<dyn Provider>>) -> Result<Registry> {
+    let built_in: [Arc<dyn Provider>; 1] = [Arc::new(Naive::default())];
+    built_in
+        .into_iter()
+        .chain(added)
+        .try_fold(Registry::builder(), |registry, provider| registry.register(provider))
+        .map(provider::RegistryBuilder::build)
+        .map_err(unavailable)
+}
+
+fn unavailable(error: provider::Error) -> Error {
+    Error::BackendSource { op: OP, source: Box::new(error) }
+}

@@ -1,0 +1,151 @@
+//! What a backend says of itself: sizes, providers, holders and waiters at one moment.
+
+use std::fmt;
+
+use tenferro_arbiter::{CpuSet, Sizing, Snapshot};
+use tenferro_engine::PoolStatistics;
+use tenferro_provider::{Provider, Reentrancy, ThreadOwnership};
+use tenferro_scope::{Affinity, DomainOwnership, RuntimeIdentity};
+
+use crate::backend::Shared;
+
+/// A backend at one moment. Plain data; `Display` explains it to people.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Diagnostics {
+    /// Which runtime it is.
+    pub identity: RuntimeIdentity,
+    /// The most threads that an operation may use.
+    pub threads: usize,
+    /// The CPUs it is restricted to; `None` for all of the arbiter's.
+    pub cpus: Option<CpuSet>,
+    /// What this process may use, and why.
+    pub sizing: Sizing,
+    /// Who owns its threads.
+    pub ownership: DomainOwnership,
+    /// Who runs its work.
+    pub executor: &'static str,
+    /// What is known of the CPUs of its threads.
+    pub affinity: Affinity,
+    /// How often an operation was shared out over threads.
+    pub fan_outs: u64,
+    /// Whether the calling thread has the default floating-point state; without it operations run on one thread.
+    pub default_float_state: bool,
+    /// Who computes products, most preferred first.
+    pub providers: Vec<ProviderInfo>,
+    /// The names of all registered providers.
+    pub registered: Vec<String>,
+    /// The memory of dropped tensors.
+    pub buffers: PoolStatistics,
+    /// Who holds CPUs and who waits, of everybody who shares the arbiter.
+    pub arbiter: Snapshot,
+}
+
+/// What is known of a provider.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ProviderInfo {
+    /// Its name.
+    pub name: String,
+    /// Its version, in its own words.
+    pub version: String,
+    /// Who owns its threads.
+    pub threads: ThreadOwnership,
+    /// Whether several threads may be in it at once.
+    pub reentrancy: Reentrancy,
+    /// Its dtypes, as one text.
+    pub dtypes: String,
+}
+
+impl ProviderInfo {
+    fn of(provider: &dyn Provider) -> Self {
+        let capabilities = provider.capabilities();
+        Self {
+            name: provider.name().to_owned(),
+            version: provider.version().to_owned(),
+            threads: capabilities.threads,
+            reentrancy: capabilities.reentrancy,
+            dtypes: capabilities.dtypes.to_string(),
+        }
+    }
+}
+
+impl Diagnostics {
+    pub(super) fn of(shared: &Shared) -> Self {
+        let (engine, setting) = (&shared.engine, &shared.setting);
+        let domain = engine.domain();
+        Self {
+            identity: domain.identity(),
+            threads: domain.width(),
+            cpus: setting.cpus.clone(),
+            sizing: setting.sizing.clone(),
+            ownership: domain.ownership(),
+            executor: domain.executor().name(),
+            affinity: domain.executor().capabilities().affinity,
+            fan_outs: domain.fan_outs(),
+            default_float_state: tenferro_engine::has_default_float_state(),
+            providers: engine.providers().iter().map(ProviderInfo::of).collect(),
+            registered: setting.registry.iter().map(|p| p.name().to_owned()).collect(),
+            buffers: engine.pool().statistics(),
+            arbiter: domain.arbiter().snapshot(),
+        }
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}: up to {} threads, {}", self.identity, self.threads, self.sizing)?;
+        if let Some(cpus) = &self.cpus {
+            writeln!(f, "  restricted to CPUs {cpus}")?;
+        }
+        writeln!(
+            f,
+            "  executor: {} ({:?}, affinity {:?}), {} fan-outs",
+            self.executor, self.ownership, self.affinity, self.fan_outs
+        )?;
+        for provider in &self.providers {
+            writeln!(
+                f,
+                "  provider: {} {}, threads owned by {:?}, {:?}, {}",
+                provider.name,
+                provider.version,
+                provider.threads,
+                provider.reentrancy,
+                provider.dtypes
+            )?;
+        }
+        if !self.default_float_state {
+            writeln!(
+                f,
+                "  floating-point state: not the default, so this thread's operations use one thread"
+            )?;
+        }
+        let buffers = &self.buffers;
+        writeln!(
+            f,
+            "  buffers: {} kept ({} bytes of at most {}), {} reused, {} from the system",
+            buffers.kept_blocks,
+            buffers.kept_bytes,
+            buffers.limit_bytes,
+            buffers.reused,
+            buffers.fresh
+        )?;
+        let arbiter = &self.arbiter;
+        writeln!(
+            f,
+            "  arbiter: {} of {} CPUs free, {} parked, {} overcommitted",
+            arbiter.free, arbiter.capacity, arbiter.parked, arbiter.overcommitted
+        )?;
+        for holder in &arbiter.holders {
+            writeln!(f, "  holds: {holder}")?;
+        }
+        for waiter in &arbiter.waiters {
+            writeln!(
+                f,
+                "  waits: \"{}\" for {} to {} CPUs ({:?}), for {:.1?}, thread {}",
+                waiter.label, waiter.min, waiter.max, waiter.reason, waiter.waited, waiter.thread
+            )?;
+        }
+        Ok(())
+    }
+}
