@@ -21,6 +21,8 @@ mod factor;
 mod layout;
 #[cfg(feature = "mmap")]
 mod mapped;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 mod operand;
 mod params;
 mod scalar;
