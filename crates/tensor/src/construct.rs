@@ -20,7 +20,7 @@ impl Tensor {
     /// [`Error::OutOfMemory`].
     pub fn from_vec_col_major<T: Scalar>(
         extents: impl Into<Indices>,
-        elements: Vec<T>,
+        mut elements: Vec<T>,
     ) -> Result<Self> {
         const OP: &str = "from_vec_col_major";
         let shape = shape_for(OP, &extents.into(), elements.len())?;
@@ -30,7 +30,8 @@ impl Tensor {
             return Ok(Uninit::allocate(OP, T::DTYPE, shape)?
                 .filled(|| rest.next().expect("invariant: as many elements as places")));
         }
-        let data = NonNull::from(&elements[..]).cast::<u8>();
+        // A mutable borrow, for a pointer that may be written through.
+        let data = NonNull::from(&mut elements[..]).cast::<u8>();
         // SAFETY: the vector's buffer does not move when the vector does, and nobody can reach it through the box.
         let block = unsafe { Block::lent(data, bytes, Access::ReadWrite, Box::new(elements)) }
             .ok_or(Error::OutOfMemory { op: OP, bytes })?;
@@ -56,8 +57,8 @@ impl Tensor {
     /// A tensor over memory that `lender` keeps alive, in column-major order, without copying. Never written.
     ///
     /// # Errors
-    /// [`Validation::ElementCount`] if `bytes` is not the size of the tensor; [`Validation::Rule`] if the data are not
-    /// aligned for the dtype; [`Validation::SizeOverflow`]; [`Error::OutOfMemory`].
+    /// [`Validation::ElementCount`] if the data are not the size of the tensor; [`Validation::Rule`] if they are not
+    /// aligned for the dtype or end within an element; [`Validation::SizeOverflow`]; [`Error::OutOfMemory`].
     ///
     /// # Safety
     /// The bytes behind `data` must be valid elements of `dtype` (for bool: 0 or 1), readable and unchanged for as long
@@ -70,6 +71,10 @@ impl Tensor {
     ) -> Result<Self> {
         const OP: &str = "from_lender";
         let bytes = data.len();
+        if !bytes.is_multiple_of(dtype.size()) {
+            let rule = "the data end in the middle of an element";
+            return Err(Validation::Rule { rule }.of(OP));
+        }
         let shape = shape_for(OP, &extents.into(), bytes / dtype.size())?;
         let alignment = dispatch!(dtype, any T => align_of::<T>());
         if !data.cast::<u8>().addr().get().is_multiple_of(alignment) {

@@ -122,7 +122,7 @@ pub enum Validation {
         rhs: DType,
     },
     /// An element type was asked for that is not the tensor's.
-    #[error("the tensor holds {actual}, not {requested}")]
+    #[error("the tensor holds {actual}, not {requested}; convert it first")]
     WrongDType {
         /// The tensor's dtype.
         actual: DType,

@@ -51,12 +51,13 @@ impl Factor {
     }
 
     /// The value as a whole number; `None` if it is none.
-    pub(crate) fn as_integer(self) -> Option<i64> {
+    pub(crate) fn as_integer(self) -> Option<i128> {
         match self {
-            Factor::Integer(value) => Some(value),
+            Factor::Integer(value) => Some(value.into()),
             other => {
                 let real = other.as_real()?;
-                (real.fract() == 0.0 && real.abs() < 9e18).then_some(real as i64)
+                // Beyond 2^64 no integer dtype can hold it; below, the cast is exact.
+                (real.fract() == 0.0 && real.abs() <= 2.0_f64.powi(64)).then_some(real as i128)
             }
         }
     }

@@ -66,12 +66,11 @@ impl Layout {
         if self.shape.contains(&0) {
             return Ok(None);
         }
-        let overflow = || Validation::SizeOverflow { shape: self.shape[..].into() };
         let (mut low, mut high) = (0_isize, 0_isize);
-        for (&extent, &stride) in self.shape.iter().zip(&self.strides) {
-            let reach = stride.checked_mul(extent.cast_signed() - 1).ok_or_else(overflow)?;
+        for (axis, &extent) in self.shape.iter().enumerate() {
+            let reach = self.reach(axis, extent - 1)?;
             let end = if reach < 0 { &mut low } else { &mut high };
-            *end = end.checked_add(reach).ok_or_else(overflow)?;
+            *end = end.checked_add(reach).ok_or_else(|| self.too_far())?;
         }
         Ok(Some((low, high)))
     }
@@ -121,7 +120,8 @@ impl Layout {
     /// The layout of indices `start`, `start + stride`, .. below `limit` along one axis, and the offset of its first.
     ///
     /// # Errors
-    /// [`Validation::AxisOutOfRange`]; [`Validation::Slice`] unless `start <= limit <= extent` and `stride > 0`.
+    /// [`Validation::AxisOutOfRange`]; [`Validation::Slice`] unless `start <= limit <= extent` and `stride > 0`;
+    /// [`Validation::SizeOverflow`] if an offset cannot be represented.
     pub fn sliced(
         &self,
         axis: usize,
@@ -143,25 +143,29 @@ impl Layout {
         let count = (limit - start).div_ceil(stride);
         let mut sliced = self.clone();
         sliced.set_extent(axis, count)?;
-        // With at most one index left the new stride is never used, so it may saturate.
-        sliced.strides[axis] =
-            self.strides[axis].saturating_mul(isize::try_from(stride).unwrap_or(isize::MAX));
-        let offset = if count == 0 { 0 } else { start.cast_signed() * self.strides[axis] };
-        Ok((sliced, offset))
+        if sliced.shape.contains(&0) {
+            return Ok((sliced, 0));
+        }
+        // With one index left the stride is never used, and any will do.
+        if count > 1 {
+            sliced.strides[axis] = self.reach(axis, stride)?;
+        }
+        Ok((sliced, self.reach(axis, start)?))
     }
 
     /// The layout that runs backwards along one axis, and the offset of its first element.
     ///
     /// # Errors
-    /// [`Validation::AxisOutOfRange`].
+    /// [`Validation::AxisOutOfRange`]; [`Validation::SizeOverflow`] if an offset cannot be represented.
     pub fn reversed(&self, axis: usize) -> Checked<(Self, isize)> {
         let extent = self.extent(axis)?;
         let mut reversed = self.clone();
-        reversed.strides[axis] = self.strides[axis].saturating_neg();
-        let empty = self.shape.contains(&0);
-        let offset =
-            if empty || extent == 1 { 0 } else { (extent - 1).cast_signed() * self.strides[axis] };
-        Ok((reversed, offset))
+        if self.shape.contains(&0) || extent == 1 {
+            return Ok((reversed, 0));
+        }
+        let stride = self.strides[axis].checked_neg();
+        reversed.strides[axis] = stride.ok_or_else(|| self.too_far())?;
+        Ok((reversed, self.reach(axis, extent - 1)?))
     }
 
     /// The layout stretched to `extents`: axes align right, extent 1 and missing axes stretch with stride 0.
@@ -187,7 +191,8 @@ impl Layout {
     ///
     /// # Errors
     /// [`Validation::AxisOutOfRange`]; [`Validation::DuplicateAxis`] if both are one axis;
-    /// [`Validation::ExtentMismatch`] if their extents differ.
+    /// [`Validation::ExtentMismatch`] if their extents differ; [`Validation::SizeOverflow`] if the stride cannot be
+    /// represented.
     pub fn diagonal(&self, first: usize, second: usize) -> Checked<Self> {
         let (lhs, rhs) = (self.extent(first)?, self.extent(second)?);
         if first == second {
@@ -203,7 +208,10 @@ impl Layout {
             });
         }
         let mut diagonal = self.clone();
-        diagonal.strides[first] = self.strides[first].saturating_add(self.strides[second]);
+        if lhs > 1 && !self.shape.contains(&0) {
+            let both = self.strides[first].checked_add(self.strides[second]);
+            diagonal.strides[first] = both.ok_or_else(|| self.too_far())?;
+        }
         diagonal.strides.remove(second);
         let kept: SmallVec<[usize; INLINE_RANK]> = (0..self.shape.rank())
             .filter(|&axis| axis != second)
@@ -217,7 +225,8 @@ impl Layout {
     ///
     /// # Errors
     /// [`Validation::ElementCount`] if the numbers of elements differ; [`Validation::NotDense`] if no strides
-    /// describe the result, so that the elements must be copied first.
+    /// describe the result, so that the elements must be copied first; [`Validation::SizeOverflow`] if a stride cannot
+    /// be represented.
     pub fn reshaped(&self, extents: &[usize]) -> Checked<Self> {
         let shape = Shape::new(extents)?;
         let elements = self.shape.elements();
@@ -244,7 +253,9 @@ impl Layout {
             }
             strides.push(if extent == 1 { 0 } else { stride });
             left /= extent;
-            stride = if left > 1 { stride * extent.cast_signed() } else { stride };
+            if left > 1 {
+                stride = stride.checked_mul(extent.cast_signed()).ok_or_else(|| self.too_far())?;
+            }
         }
         Ok(Self { shape, strides })
     }
@@ -282,7 +293,8 @@ impl Layout {
     /// The offset, in elements, of an index.
     ///
     /// # Errors
-    /// [`Validation::WrongLength`] or [`Validation::IndexOutOfRange`].
+    /// [`Validation::WrongLength`] or [`Validation::IndexOutOfRange`]; [`Validation::SizeOverflow`] if the offset cannot
+    /// be represented.
     pub fn offset(&self, index: &[usize]) -> Checked<isize> {
         expect_length("index", self.shape.rank(), index.len())?;
         let mut offset = 0;
@@ -291,9 +303,20 @@ impl Layout {
                 let index = i64::try_from(at).unwrap_or(i64::MAX);
                 return Err(Validation::IndexOutOfRange { index, axis, extent });
             }
-            offset += at.cast_signed() * self.strides[axis];
+            let reach = self.reach(axis, at)?;
+            offset = reach.checked_add(offset).ok_or_else(|| self.too_far())?;
         }
         Ok(offset)
+    }
+
+    /// How far `steps` steps along an axis lead; at most as many as a shape can have.
+    fn reach(&self, axis: usize, steps: usize) -> Checked<isize> {
+        self.strides[axis].checked_mul(steps.cast_signed()).ok_or_else(|| self.too_far())
+    }
+
+    /// An offset that cannot be represented: strides made by hand that no data can have.
+    fn too_far(&self) -> Validation {
+        Validation::SizeOverflow { shape: self.shape[..].into() }
     }
 
     fn extent(&self, axis: usize) -> Checked<usize> {

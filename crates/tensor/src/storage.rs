@@ -122,6 +122,14 @@ impl Block {
         self
     }
 
+    /// Whether the data are somebody else's: as aligned as their owner left them, and perhaps read-only.
+    ///
+    /// A lent block makes no [`Uninit`](crate::Uninit); a pool that gets one back drops it.
+    #[must_use]
+    pub fn is_lent(&self) -> bool {
+        self.header().lender.is_some()
+    }
+
     /// The first byte of the data, aligned to 64 unless lent.
     #[must_use]
     pub fn data(&self) -> NonNull<u8> {
@@ -199,7 +207,11 @@ impl Storage {
 
 impl Clone for Storage {
     fn clone(&self) -> Self {
-        self.header().references.fetch_add(1, Ordering::Relaxed);
+        let handles = self.header().references.fetch_add(1, Ordering::Relaxed);
+        // Handles that are forgotten, not dropped, could wrap the count, and the data would be freed in use.
+        if handles > isize::MAX.unsigned_abs() {
+            std::process::abort();
+        }
         Self(self.0)
     }
 }

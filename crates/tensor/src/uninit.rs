@@ -27,6 +27,9 @@ impl Uninit {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if `blocks` has none, or the bytes cannot be counted in an `isize`.
+    ///
+    /// # Panics
+    /// If `blocks` gives a lent block, which may be misaligned or read-only.
     #[inline]
     pub fn with_blocks(
         op: &'static str,
@@ -37,7 +40,10 @@ impl Uninit {
         // A shape's element count fits `isize`; times the size of an element it may not.
         let bytes = shape.elements().saturating_mul(dtype.size());
         match blocks(bytes) {
-            Some(block) if block.capacity() >= bytes => Ok(Self { block, shape, dtype }),
+            Some(block) if block.capacity() >= bytes => {
+                assert!(!block.is_lent(), "invariant: results are written to a block's own memory");
+                Ok(Self { block, shape, dtype })
+            }
             _ => Err(Error::OutOfMemory { op, bytes }),
         }
     }
@@ -62,14 +68,14 @@ impl Uninit {
             return None;
         }
         let data = self.block.data().cast::<MaybeUninit<T>>().as_ptr();
-        // SAFETY: the block is uniquely owned and holds `elements()` places for a `T`.
+        // SAFETY: the block is uniquely owned, not lent, hence aligned, and holds `elements()` places for a `T`.
         Some(unsafe { std::slice::from_raw_parts_mut(data, self.shape.elements()) })
     }
 
     /// The elements as a destination that must not be read before it is written.
     #[must_use]
     pub fn as_operand_mut(&mut self) -> OperandMut<'_> {
-        // SAFETY: the block is uniquely owned, dense and large enough.
+        // SAFETY: the block is uniquely owned, not lent, hence aligned, and large enough for a dense tensor.
         unsafe { OperandMut::from_raw_uninit(self.block.data(), self.dtype, &self.shape, None) }
     }
 

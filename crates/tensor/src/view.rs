@@ -22,6 +22,17 @@ use crate::{
 /// assert_eq!(last_column_up.to_vec_row_major::<i32>()?, [6, 3]);
 /// # Ok::<(), tenferro_tensor::Error>(())
 /// ```
+///
+/// A view cannot outlive its tensor:
+///
+/// ```compile_fail,E0597
+/// # use tenferro_tensor::{DType, Tensor};
+/// let view = {
+///     let x = Tensor::zeros(DType::F64, [2]).unwrap();
+///     x.view()
+/// };
+/// println!("{view}");
+/// ```
 #[derive(Clone)]
 pub struct TensorView<'a> {
     data: NonNull<u8>,
@@ -36,6 +47,16 @@ unsafe impl Send for TensorView<'_> {}
 unsafe impl Sync for TensorView<'_> {}
 
 /// A borrowed tensor of any layout whose elements can be written.
+///
+/// While it lives the tensor cannot be read, nor shared:
+///
+/// ```compile_fail,E0502
+/// # use tenferro_tensor::{DType, Tensor};
+/// let mut x = Tensor::zeros(DType::F64, [2]).unwrap();
+/// let mut view = x.view_mut().unwrap();
+/// let share = x.clone();
+/// view.set(&[0], 1.0).unwrap();
+/// ```
 pub struct TensorViewMut<'a> {
     data: NonNull<u8>,
     dtype: DType,
@@ -45,6 +66,8 @@ pub struct TensorViewMut<'a> {
 
 // SAFETY: a writable view is a unique borrow of plain elements.
 unsafe impl Send for TensorViewMut<'_> {}
+// SAFETY: a shared reference to a writable view only reads.
+unsafe impl Sync for TensorViewMut<'_> {}
 
 /// The steps that readable and writable views share: each moves the pointer by what the layout says.
 macro_rules! view_steps {
@@ -175,7 +198,8 @@ macro_rules! view_steps {
             /// The view under a layout that starts `offset` elements further.
             fn moved(self, (layout, offset): (Layout, isize)) -> Self {
                 let step = offset * self.dtype.size().cast_signed();
-                // SAFETY: the layout computed the offset of an element that this view reaches, or 0.
+                // SAFETY: the layout computed the offset of an element that this view reaches, or 0 where it reaches
+                // none; either stays in the data, whose size in bytes fits `isize`.
                 let data = unsafe { self.data.offset(step) };
                 Self { data, layout, ..self }
             }
@@ -189,18 +213,19 @@ view_steps!(TensorViewMut);
 /// The indices that a Python-like range selects from an axis: bounds from the end if negative, cut to the axis.
 fn resolve(range: impl RangeBounds<isize>, extent: usize) -> (usize, usize) {
     use std::ops::Bound;
-    let from_end = |bound: isize| match usize::try_from(bound) {
-        Ok(bound) => bound.min(extent),
-        Err(_) => extent.saturating_sub(bound.unsigned_abs()),
+    let cut = |bound: isize, past: isize| {
+        let from_end = if bound < 0 { extent.cast_signed() } else { 0 };
+        let position = bound.saturating_add(from_end).saturating_add(past);
+        usize::try_from(position).map_or(0, |position| position.min(extent))
     };
     let start = match range.start_bound() {
-        Bound::Included(&bound) => from_end(bound),
-        Bound::Excluded(&bound) => (from_end(bound) + 1).min(extent),
+        Bound::Included(&bound) => cut(bound, 0),
+        Bound::Excluded(&bound) => cut(bound, 1),
         Bound::Unbounded => 0,
     };
     let limit = match range.end_bound() {
-        Bound::Included(&bound) => (from_end(bound) + 1).min(extent),
-        Bound::Excluded(&bound) => from_end(bound),
+        Bound::Included(&bound) => cut(bound, 1),
+        Bound::Excluded(&bound) => cut(bound, 0),
         Bound::Unbounded => extent,
     };
     (start, limit.max(start))
