@@ -52,7 +52,7 @@ fn concatenated(parts: &[Facts<'_>], axis: usize) -> Checked<Shape> {
         let differs = |other: &usize| *other != axis && first[*other] != part.shape[*other];
         if let Some(other) = (0..first.rank()).find(differs) {
             let (lhs, rhs) = (first[other], part.shape[other]);
-            let what = "concatenate";
+            let what = "other axes";
             return Err(Validation::ExtentMismatch { what, lhs, rhs, lhs_shape, rhs_shape });
         }
         // Saturated, the extent is beyond what a shape can hold, and refused below.

@@ -33,6 +33,21 @@ pub trait Cast: Scalar {
     fn from_u64(value: u64) -> Self;
 }
 
+/// The value in 32 bits, with the last bit set where it is not exact, so that rounding to 16 bits rounds as if once.
+///
+/// After S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to
+/// odd" (2008). Hardware that converts to f16 starts from f32, so `f16::from_f64` may round twice.
+#[inline]
+fn to_odd(value: f64) -> f32 {
+    let near = value as f32;
+    let back = f64::from(near);
+    if back == value || value.is_nan() {
+        return near;
+    }
+    let toward_zero = near.to_bits() - u32::from(back.abs() > value.abs());
+    f32::from_bits(toward_zero | 1)
+}
+
 macro_rules! cast {
     (
         float [$($F:ident: $float:ty = $_f:literal),*]
@@ -59,10 +74,10 @@ macro_rules! cast {
 
             cast!(@build
                 from_f32 |value| Self::from_f32(value),
-                from_f64 |value| Self::from_f64(value),
-                from_c64 |value| Self::from_f64(value.re),
-                from_i64 |value| Self::from_f64(value as f64),
-                from_u64 |value| Self::from_f64(value as f64));
+                from_f64 |value| Self::from_f32(to_odd(value)),
+                from_c64 |value| Self::from_f32(to_odd(value.re)),
+                from_i64 |value| Self::from_f32(to_odd(value as f64)),
+                from_u64 |value| Self::from_f32(to_odd(value as f64)));
         })*
 
         $(impl Cast for $complex {

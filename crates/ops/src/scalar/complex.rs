@@ -283,16 +283,20 @@ pub(super) fn pow(x: Complex64, exponent: Complex64) -> Complex64 {
     ))
 }
 
-fn multiplied(x: Complex64, mut exponent: u32) -> Complex64 {
-    let (mut power, mut square) = (Complex64::new(1.0, 0.0), x);
-    loop {
-        if exponent & 1 != 0 {
-            power *= square;
-        }
-        exponent >>= 1;
-        if exponent == 0 {
-            return power;
-        }
+/// The power by squaring, for an exponent of 1 at least; `x^1` is `x` to the bit.
+fn multiplied(x: Complex64, exponent: u32) -> Complex64 {
+    let mut square = x;
+    for _ in 0..exponent.trailing_zeros() {
         square *= square;
     }
+    let mut power = square;
+    let mut left = exponent >> (exponent.trailing_zeros() + 1);
+    while left != 0 {
+        square *= square;
+        if left & 1 != 0 {
+            power *= square;
+        }
+        left >>= 1;
+    }
+    power
 }
