@@ -62,7 +62,7 @@ fn dtypes_without_meaning_are_refused() {
     insta::assert_snapshot!(refusal(max, std::slice::from_ref(&complex)), @"max: not defined for c64; it needs integers or real floats");
     let dot = Dot::DotGeneral { contraction: Contraction::over([0], [0]) };
     insta::assert_snapshot!(refusal(dot, &[truth.clone(), truth]), @"dot_general: not defined for bool; it needs numbers");
-    insta::assert_snapshot!(refusal(Elementwise::Select, &[f64s(&[]), f64s(&[]), f64s(&[])]), @"select: the tensor holds f64, not bool");
+    insta::assert_snapshot!(refusal(Elementwise::Select, &[f64s(&[]), f64s(&[]), f64s(&[])]), @"select: the tensor holds f64, not bool; convert it first");
 }
 
 #[test]
