@@ -25,7 +25,9 @@ mod mapped;
 mod ndarray;
 mod operand;
 mod params;
+mod random;
 mod scalar;
+mod sequence;
 mod shape;
 mod storage;
 mod table;
@@ -43,6 +45,7 @@ pub use operand::{AsOperand, FromTensor, Operand, OperandMut, Operate};
 pub use params::{
     AxisPadding, BatchPosition, Comparison, Conjugation, Contraction, Indices, KeepAxes, Padding,
 };
+pub use random::Distribution;
 pub use scalar::Scalar;
 pub use shape::Shape;
 pub use storage::{Access, Block, Recycle};

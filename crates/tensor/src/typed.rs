@@ -3,7 +3,8 @@
 use std::{fmt, marker::PhantomData};
 
 use crate::{
-    AsOperand, Indices, Operand, Result, Scalar, Shape, Tensor, TensorView, TensorViewMut,
+    AsOperand, Distribution, Factor, Indices, Operand, Result, Scalar, Shape, Tensor, TensorView,
+    TensorViewMut,
 };
 
 /// A dense column-major tensor of `T`.
@@ -48,6 +49,94 @@ impl<T: Scalar> TypedTensor<T> {
         Tensor::from_vec_row_major(extents, elements)?.typed()
     }
 
+    /// A tensor without axes that holds one element.
+    ///
+    /// # Errors
+    /// As [`Tensor::scalar`].
+    pub fn scalar(element: T) -> Result<Self> {
+        Tensor::scalar(element)?.typed()
+    }
+
+    /// A tensor with every element equal to `element`.
+    ///
+    /// # Errors
+    /// As [`Tensor::full`].
+    pub fn full(extents: impl Into<Indices>, element: T) -> Result<Self> {
+        Tensor::full(extents, element)?.typed()
+    }
+
+    /// A tensor of zeros; of `false` for bool.
+    ///
+    /// # Errors
+    /// As [`Tensor::zeros`].
+    pub fn zeros(extents: impl Into<Indices>) -> Result<Self> {
+        Tensor::zeros(T::DTYPE, extents)?.typed()
+    }
+
+    /// A tensor of ones; of `true` for bool.
+    ///
+    /// # Errors
+    /// As [`Tensor::ones`].
+    pub fn ones(extents: impl Into<Indices>) -> Result<Self> {
+        Tensor::ones(T::DTYPE, extents)?.typed()
+    }
+
+    /// The identity matrix of order `n`.
+    ///
+    /// # Errors
+    /// As [`Tensor::eye`].
+    pub fn eye(n: usize) -> Result<Self> {
+        Tensor::eye(T::DTYPE, n)?.typed()
+    }
+
+    /// The numbers `start`, `start + step`, .. before `stop`.
+    ///
+    /// # Errors
+    /// As [`Tensor::arange`].
+    pub fn arange(
+        start: impl Into<Factor>,
+        stop: impl Into<Factor>,
+        step: impl Into<Factor>,
+    ) -> Result<Self> {
+        Tensor::arange(T::DTYPE, start, stop, step)?.typed()
+    }
+
+    /// `count` evenly spaced numbers from `start` to `stop`, both included.
+    ///
+    /// # Errors
+    /// As [`Tensor::linspace`].
+    pub fn linspace(
+        start: impl Into<Factor>,
+        stop: impl Into<Factor>,
+        count: usize,
+    ) -> Result<Self> {
+        Tensor::linspace(T::DTYPE, start, stop, count)?.typed()
+    }
+
+    /// A tensor of random elements.
+    ///
+    /// # Errors
+    /// As [`Tensor::random`].
+    pub fn random(
+        extents: impl Into<Indices>,
+        distribution: Distribution,
+        seed: u64,
+    ) -> Result<Self> {
+        Tensor::random(T::DTYPE, extents, distribution, seed)?.typed()
+    }
+
+    /// The number of axes.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.tensor.rank()
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn elements(&self) -> usize {
+        self.tensor.elements()
+    }
+
     /// The extents of the axes, the first one fastest in memory.
     #[must_use]
     pub fn shape(&self) -> &Shape {
@@ -77,6 +166,37 @@ impl<T: Scalar> TypedTensor<T> {
     /// As [`Tensor::get`].
     pub fn get(&self, index: &[usize]) -> Result<T> {
         self.tensor.get(index)
+    }
+
+    /// A copy of the elements in column-major order: the first axis runs fastest.
+    #[must_use]
+    pub fn to_vec_col_major(&self) -> Vec<T> {
+        self.as_slice().to_vec()
+    }
+
+    /// A copy of the elements in row-major order: the last axis runs fastest.
+    ///
+    /// # Panics
+    /// Never: the type says what the tensor holds.
+    #[must_use]
+    pub fn to_vec_row_major(&self) -> Vec<T> {
+        self.tensor.to_vec_row_major().expect("invariant: a typed tensor holds its type")
+    }
+
+    /// The same elements, shared, under other extents of the same product.
+    ///
+    /// # Errors
+    /// As [`Tensor::reshaped`].
+    pub fn reshaped(&self, extents: impl Into<Indices>) -> Result<Self> {
+        self.tensor.reshaped(extents)?.typed()
+    }
+
+    /// A tensor with a copy of the elements.
+    ///
+    /// # Errors
+    /// As [`Tensor::duplicate`].
+    pub fn duplicate(&self) -> Result<Self> {
+        self.tensor.duplicate()?.typed()
     }
 
     /// A view of all elements.
