@@ -1,0 +1,87 @@
+//! Suite `small`: one addition of a few elements, where everything but the addition counts.
+//!
+//! Ours returns a fresh tensor, so the limit is a plain loop into a fresh `Vec` and the peer the
+//! operator of ndarray, which makes a fresh array. In a scope, the scope is open before a sample
+//! begins and closes after it: admission is paid for once and is not in the figure. Standalone,
+//! each addition is admitted by itself.
+
+#![forbid(unsafe_code)]
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use ndarray::Array1;
+use tenferro_bench_limits::add_fresh;
+use tenferro_benches::{Case, Contender, Suite};
+use tenferro_cpu::CpuBackend;
+use tenferro_tensor::{Tensor, TensorElementwise};
+
+const THREADS: usize = 1;
+const SIZES: [usize; 3] = [2, 64, 1024];
+
+fn main() -> ExitCode {
+    Suite::main("small", |suite| {
+        for (place, ours) in [("scope", in_scope as fn(usize) -> _), ("standalone", standalone)] {
+            for n in SIZES {
+                suite.case(&format!("{place}/add/f64/{n}"), THREADS, |name, threads| Case {
+                    name,
+                    threads,
+                    ours: ours(n),
+                    limit: limit(n),
+                    peers: vec![ndarray(n)],
+                });
+            }
+        }
+    })
+}
+
+/// The two operands' elements.
+fn operands(n: usize) -> [Vec<f64>; 2] {
+    [0.5, 0.25].map(|step| (0..n).map(|at| at as f64 * step).collect())
+}
+
+fn tensors(n: usize) -> [Tensor; 2] {
+    operands(n).map(|elements| {
+        Tensor::from_vec_col_major(vec![n], elements).expect("invariant: n elements")
+    })
+}
+
+fn backend() -> CpuBackend {
+    CpuBackend::with_threads(THREADS).expect("a backend of one thread")
+}
+
+/// The time of `count` additions.
+fn additions(operations: &mut CpuBackend, [x, y]: &[Tensor; 2], count: u64) -> Duration {
+    let start = Instant::now();
+    for _ in 0..count {
+        let sum = operations.add(black_box(x), black_box(y)).expect("operands of one shape");
+        black_box(&sum);
+    }
+    start.elapsed()
+}
+
+fn in_scope(n: usize) -> Contender<'static> {
+    let (owner, operands) = (backend(), tensors(n));
+    let mut operations = owner.clone();
+    Contender::sampled("scope", move |count| {
+        owner
+            .with_execution_scope(|| additions(&mut operations, &operands, count))
+            .expect("no other scope is open")
+    })
+}
+
+fn standalone(n: usize) -> Contender<'static> {
+    let (mut operations, operands) = (backend(), tensors(n));
+    Contender::sampled("standalone", move |count| additions(&mut operations, &operands, count))
+}
+
+fn limit(n: usize) -> Contender<'static> {
+    let [x, y] = operands(n);
+    Contender::repeated("loop into a fresh Vec", move || add_fresh(black_box(&x), black_box(&y)))
+}
+
+fn ndarray(n: usize) -> Contender<'static> {
+    let [x, y] = operands(n).map(Array1::from_vec);
+    Contender::repeated("ndarray", move || black_box(&x) + black_box(&y))
+}
