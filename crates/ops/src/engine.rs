@@ -9,7 +9,7 @@ use tenferro_tensor::{
 };
 
 use crate::{
-    destination::{accumulate_into, check_destination, copy_into, scale_into},
+    destination::{accumulate_into, check_destination, check_scale, copy_into, scale_into},
     infer, infer_contraction,
 };
 
@@ -110,6 +110,7 @@ pub trait Engine: Vocabulary + Send + Sync {
     ) -> Result<()> {
         const OP: &str = "dot_general";
         check_destination(OP, &infer_contraction(contraction, lhs, rhs)?, &out)?;
+        check_scale(OP, scale, &out)?;
         if scale.alpha.is_zero() {
             return scale_into(OP, scale.beta, out);
         }

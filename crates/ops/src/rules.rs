@@ -23,8 +23,8 @@ type Extents = SmallVec<[usize; 6]>;
 
 /// The dtype and shape of a primitive's result for these operands.
 ///
-/// Runs for every operation: it allocates nothing for ranks up to 6, and two operands of one dtype and shape take a
-/// short way.
+/// Runs for every operation: it allocates nothing for ranks up to 6, and elementwise operands of one dtype and shape
+/// take a short way.
 ///
 /// # Errors
 /// [`Error::Validation`](tenferro_tensor::Error::Validation) in the primitive's name, saying what does not fit.
@@ -41,14 +41,32 @@ type Extents = SmallVec<[usize; 6]>;
 /// ```
 #[inline]
 pub fn infer<I: Described>(primitive: &Primitive, inputs: &[I]) -> Result<Meta> {
-    if let (Primitive::Elementwise(row), [lhs, rhs]) = (primitive, inputs)
-        && elementwise::keeps_dtype(row)
-        && lhs.dtype() == rhs.dtype()
-        && primitive.accepts().contains(lhs.dtype())
-        && lhs.shape() == rhs.shape()
+    if keeps_meta(primitive)
+        && primitive.arity() == Some(inputs.len())
+        && let [first, rest @ ..] = inputs
+        && primitive.accepts().contains(first.dtype())
+        && rest.iter().all(|x| x.dtype() == first.dtype() && x.shape() == first.shape())
     {
-        return Ok(Meta::of(lhs));
+        return Ok(Meta::of(first));
     }
+    infer_slowly(primitive, inputs)
+}
+
+/// Whether operands of one dtype and shape have a result of the same.
+#[inline]
+fn keeps_meta(primitive: &Primitive) -> bool {
+    match primitive {
+        Primitive::Elementwise(row) => elementwise::keeps_dtype(row),
+        Primitive::Analytic(row) => analytic::keeps_dtype(row),
+        Primitive::Reduction(_)
+        | Primitive::Structural(_)
+        | Primitive::Indexing(_)
+        | Primitive::Dot(_) => false,
+    }
+}
+
+#[inline(never)]
+fn infer_slowly<I: Described>(primitive: &Primitive, inputs: &[I]) -> Result<Meta> {
     let facts: SmallVec<[Facts<'_>; 4]> = inputs.iter().map(Facts::of).collect();
     checked(primitive, &facts).map_err(|problem| problem.of(primitive.name()))
 }

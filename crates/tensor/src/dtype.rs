@@ -117,12 +117,14 @@ macro_rules! define_dtype {
 
             /// The size of one element in bytes.
             #[must_use]
+            #[inline]
             pub const fn size(self) -> usize {
                 match self { $($(DType::$variant => size_of::<$ty>(),)*)* }
             }
 
             /// What sort of numbers this dtype holds.
             #[must_use]
+            #[inline]
             pub const fn class(self) -> DTypeClass {
                 match self { $($(DType::$variant => define_dtype!(@class $kind),)*)* }
             }

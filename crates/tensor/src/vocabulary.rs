@@ -34,6 +34,7 @@ pub enum Accepts {
 impl Accepts {
     /// Whether the dtype is one of these.
     #[must_use]
+    #[inline]
     pub fn contains(self, dtype: DType) -> bool {
         match self {
             Accepts::Any => true,
@@ -95,6 +96,7 @@ macro_rules! define_vocabulary {
         impl Primitive {
             /// The name of the method, such as `add`.
             #[must_use]
+            #[inline]
             pub fn name(&self) -> &'static str {
                 match self {
                     $($(Primitive::$family($family::$variant { .. }) => stringify!($method),)*)*
@@ -103,6 +105,7 @@ macro_rules! define_vocabulary {
 
             /// The dtypes for which the primitive has a meaning.
             #[must_use]
+            #[inline]
             pub fn accepts(&self) -> Accepts {
                 match self {
                     $($(Primitive::$family($family::$variant { .. }) => Accepts::$accepts,)*)*
@@ -111,6 +114,7 @@ macro_rules! define_vocabulary {
 
             /// How many operands the primitive takes; `None` for any number from one.
             #[must_use]
+            #[inline]
             pub fn arity(&self) -> Option<usize> {
                 match self {
                     $($(Primitive::$family($family::$variant { .. }) => define_vocabulary!(@arity $operands),)*)*

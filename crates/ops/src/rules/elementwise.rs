@@ -5,7 +5,7 @@ use tenferro_tensor::{Comparison, DType, Elementwise, Validation};
 use super::{Checked, broadcast};
 use crate::{Meta, meta::Facts, scalar::without_order};
 
-/// Whether two operands of one dtype and shape have a result of the same.
+/// Whether operands of one dtype have a result of the same.
 #[inline]
 pub(super) fn keeps_dtype(row: &Elementwise) -> bool {
     match row {
@@ -13,12 +13,12 @@ pub(super) fn keeps_dtype(row: &Elementwise) -> bool {
         | Elementwise::Sub
         | Elementwise::Mul
         | Elementwise::Div
-        | Elementwise::Maximum
-        | Elementwise::Minimum => true,
-        Elementwise::Neg
-        | Elementwise::Abs
+        | Elementwise::Neg
         | Elementwise::Sign
         | Elementwise::Conj
+        | Elementwise::Maximum
+        | Elementwise::Minimum => true,
+        Elementwise::Abs
         | Elementwise::Compare { .. }
         | Elementwise::Select
         | Elementwise::Convert { .. } => false,

@@ -1,6 +1,6 @@
 //! Rules of the structural family: where elements go. No size may overflow, even where another extent is 0.
 
-use tenferro_tensor::{AxisPadding, Layout, Shape, Structural, Validation};
+use tenferro_tensor::{AxisPadding, Shape, Structural, Validation};
 
 use super::{Checked, Extents, check_axes, check_length};
 use crate::{Meta, meta::Facts};
@@ -9,11 +9,11 @@ pub(super) fn rule(row: &Structural, inputs: &[Facts<'_>]) -> Checked<Meta> {
     let Facts { dtype, shape } = inputs[0];
     let shape = match row {
         Structural::Transpose { permutation } => {
-            Layout::column_major(shape.clone()).transposed(permutation)?.shape().clone()
+            check_length("permutation", shape.rank(), permutation.len())?;
+            check_axes(permutation, shape)?;
+            Shape::new(&permutation.iter().map(|&axis| shape[axis]).collect::<Extents>())?
         }
-        Structural::Reshape { extents } => {
-            Layout::column_major(shape.clone()).reshaped(extents)?.shape().clone()
-        }
+        Structural::Reshape { extents } => reshaped(shape, extents)?,
         Structural::BroadcastInDim { extents, axes } => stretched(shape, extents, axes)?,
         Structural::Concatenate { axis } => concatenated(inputs, *axis)?,
         Structural::Pad { padding } => {
@@ -26,6 +26,17 @@ pub(super) fn rule(row: &Structural, inputs: &[Facts<'_>]) -> Checked<Meta> {
         }
     };
     Ok(Meta { dtype, shape })
+}
+
+/// `extents`, if they have as many elements.
+fn reshaped(shape: &Shape, extents: &[usize]) -> Checked<Shape> {
+    let reshaped = Shape::new(extents)?;
+    let (expected, actual) = (reshaped.elements(), shape.elements());
+    if expected == actual {
+        Ok(reshaped)
+    } else {
+        Err(Validation::ElementCount { shape: extents.into(), expected, actual })
+    }
 }
 
 /// `extents`, if axis `i` of the operand fits into axis `axes[i]` of them.
