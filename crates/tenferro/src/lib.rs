@@ -15,7 +15,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub use tenferro_cpu::{CpuBackend, CpuBackendBuilder, Diagnostics, Error, Result};
+pub use tenferro_cpu::{CpuBackend, CpuBackendBuilder, Diagnostics, Error, ProviderInfo, Result};
 pub use tenferro_tensor::{DType, Shape, Tensor, TensorView, TensorViewMut, TypedTensor};
 
 /// Who gets CPUs: sets, requests, permits and the arbiter.

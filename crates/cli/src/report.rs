@@ -1,0 +1,87 @@
+//! What a contraction did, for people and for programs.
+
+use std::{fmt, path::PathBuf};
+
+use serde::Serialize;
+
+use crate::npy::Order;
+
+/// One file: what it holds and how.
+#[derive(Serialize)]
+pub(super) struct FileReport {
+    pub(super) path: PathBuf,
+    pub(super) shape: Vec<usize>,
+    pub(super) dtype: &'static str,
+    pub(super) order: Order,
+}
+
+/// What a contraction did. Its fields are those of `--json`.
+#[derive(Serialize)]
+pub(super) struct ContractReport {
+    pub(super) subscripts: String,
+    pub(super) operands: Vec<FileReport>,
+    pub(super) output: FileReport,
+    /// Contractions of two operands.
+    pub(super) steps: usize,
+    /// Operations on real numbers: a multiply-add is 2, a complex one 8.
+    pub(super) flops: f64,
+    /// Elements of the largest result of a step.
+    pub(super) largest_intermediate: usize,
+    /// Seconds of the contraction, without reading and writing.
+    pub(super) seconds: f64,
+    pub(super) gflops: f64,
+    /// The widest grant of the scope, in threads.
+    pub(super) width: usize,
+    pub(super) provider: String,
+}
+
+impl fmt::Display for ContractReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.subscripts)?;
+        let files = || self.operands.iter().chain([&self.output]);
+        let shapes: Vec<String> = files().map(|file| tuple(&file.shape)).collect();
+        let names: Vec<String> = files().map(|file| file.path.display().to_string()).collect();
+        let width = |texts: &[String]| texts.iter().map(|text| text.chars().count()).max();
+        let (named, shaped) = (width(&names).unwrap_or(0), width(&shapes).unwrap_or(0));
+        for (position, file) in files().enumerate() {
+            let mark = if position == self.operands.len() { "->" } else { "  " };
+            let (name, shape) = (&names[position], &shapes[position]);
+            let (dtype, order) = (file.dtype, &file.order);
+            writeln!(f, "{mark} {name:named$}  {shape:shaped$}  {dtype:4}  {order}")?;
+        }
+        let time = Seconds(self.seconds);
+        write!(f, "{time}, {:.2} GFLOP/s, width {}", self.gflops, self.width)?;
+        writeln!(f, ", provider {}", self.provider)
+    }
+}
+
+/// Extents as Python writes them.
+fn tuple(shape: &[usize]) -> String {
+    match shape {
+        [extent] => format!("({extent},)"),
+        _ => {
+            let extents: Vec<String> = shape.iter().map(usize::to_string).collect();
+            format!("({})", extents.join(", "))
+        }
+    }
+}
+
+/// A time in the unit that reads best.
+struct Seconds(f64);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            s if s < 1e-3 => write!(f, "{:.1} us", s * 1e6),
+            s if s < 1.0 => write!(f, "{:.2} ms", s * 1e3),
+            s => write!(f, "{s:.2} s"),
+        }
+    }
+}
+
+/// A report as one line of JSON.
+pub(super) fn json(report: &impl Serialize) -> String {
+    let mut text = serde_json::to_string(report).expect("invariant: a report has string keys only");
+    text.push('\n');
+    text
+}
