@@ -210,17 +210,16 @@ impl Core {
     pub(super) fn leave(&self, seat: &Seat, ending: Ending) -> Word {
         let mut ledger = self.lock_slowly();
         let pass = ledger.may_pass(self, seat);
-        let before = seat
-            .update(|word| {
-                let keeps = pass || (ending == Ending::Loan && word.is_fixed());
-                let next = ending.after(word);
-                Some(if keeps { next } else { next.emptied() })
-            })
-            .unwrap_or_else(|word| word);
+        let keep = |word: Word| {
+            let next = ending.after(word);
+            let keeps = pass || (ending == Ending::Loan && word.is_fixed());
+            if keeps { next } else { next.emptied() }
+        };
+        let before = seat.update(|word| Some(keep(word))).unwrap_or_else(|word| word);
         if ending == Ending::Release {
             ledger.entry_mut(seat.slot()).bound = None;
         }
-        let after = seat.load();
+        let after = keep(before);
         self.pool.put(before.tokens() - after.spare());
         if pass {
             ledger.statistics.passes += 1;

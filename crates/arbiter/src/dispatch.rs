@@ -19,9 +19,6 @@ use crate::snapshot::WaitReason;
 /// A thread may pass a waiter if it starts that many operations within the bypass budget.
 const PASSING_PACE: u32 = 4;
 
-/// Operations that tell a pace.
-const PACE_SAMPLE: u32 = 8;
-
 impl Ledger {
     /// Grants whatever can be granted, oldest first, and marks the seats that the others wait for.
     ///
@@ -35,6 +32,10 @@ impl Ledger {
                     Err(reason) => {
                         self.queue[place].reason = reason;
                         place += 1;
+                        // What could be had is in the pool by now, and everybody needs some.
+                        if reason == WaitReason::Cpus && core.pool().free() == 0 {
+                            break;
+                        }
                     }
                 }
             }
@@ -121,7 +122,9 @@ impl Ledger {
     fn may_overcommit(&self, demand: &Demand, reason: WaitReason) -> bool {
         let claimed = self.holders_against(demand)
             || self.queue.iter().any(|w| w.demand.claims_against(demand));
-        !demand.is_fixed() && !claimed && !matches!(reason, WaitReason::Provider(_))
+        !demand.is_fixed()
+            && !claimed
+            && !matches!(reason, WaitReason::Provider(_) | WaitReason::CpuSet)
     }
 
     /// Grants the waiter at `place` if it can run now and delays no older one.
@@ -141,7 +144,7 @@ impl Ledger {
         }
         let want = self.fair_width(core, place, &demand).min(limit).max(least);
         let cpus = self.gather(core, want);
-        let alone = |ledger: &Self| !ledger.entries().any(|entry| entry.seat.load().is_over());
+        let alone = |ledger: &Self| !ledger.entries().any(|entry| entry.seat.latest().is_over());
         if cpus < least || (demand.is_unbounded() && !alone(self)) {
             core.pool().put(cpus);
             return Err(WaitReason::Cpus);
@@ -149,7 +152,7 @@ impl Ledger {
         let fixed = |word: Word| if demand.is_fixed() { word.with_fixed() } else { word };
         let _ = self.entry(slot).seat.update(|word| Some(fixed(word.granted(cpus))));
         self.bind(slot, &demand);
-        self.entry_mut(slot).granted = self.next_number();
+        self.entry_mut(slot).granted = self.queue[place].number;
         Ok(())
     }
 
@@ -240,6 +243,9 @@ impl Ledger {
 
     /// The waiter's share: the CPUs over those who run or wait, between its minimum and maximum.
     fn fair_width(&self, core: &Core, place: usize, demand: &Demand) -> u32 {
+        if demand.min == demand.max {
+            return demand.min;
+        }
         let share = self.share(core, self.queue[place].slot, self.queue.len() as u32);
         let others = self.queue.iter().enumerate().filter(|(other, _)| *other != place);
         let reserved = others.map(|(_, waiting)| waiting.demand.min).fold(0, u32::saturating_add);
@@ -258,11 +264,16 @@ impl Ledger {
     pub(super) fn take_for_resume(&mut self, core: &Core, seat: &Seat, want: u32) -> u32 {
         let bound = self.entry(seat.slot()).bound.clone();
         let limit = bound.map_or(u32::MAX, |bound| self.widest(core, seat.slot(), &bound));
-        let share = self.share(core, seat.slot(), self.queue.len() as u32 + 1);
-        let reserved = self.queue.iter().map(|w| w.demand.least(core.capacity()));
-        let reserved = reserved.fold(0, u32::saturating_add);
-        let left = self.available(core).saturating_sub(reserved);
-        self.gather(core, want.min(limit).min(share).min(left))
+        let mut want = want.min(limit);
+        if want > 1 {
+            want = want.min(self.share(core, seat.slot(), self.queue.len() as u32 + 1));
+        }
+        if !self.queue.is_empty() {
+            let reserved = self.queue.iter().map(|w| w.demand.least(core.capacity()));
+            let reserved = reserved.fold(0, u32::saturating_add);
+            want = want.min(self.available(core).saturating_sub(reserved));
+        }
+        self.gather(core, want)
     }
 
     /// CPUs at hand of threads that started no operation since the last look.
@@ -289,6 +300,14 @@ impl Ledger {
         cpus
     }
 
+    /// Notes when the operation that a waiter was woken for starts.
+    pub(super) fn set_pace(&mut self, core: &Core, seat: &Seat) {
+        if !core.policy().bypass.is_zero() {
+            let before = seat.load().generation().wrapping_sub(1);
+            self.entry_mut(seat.slot()).pace = Some((clock::now(), before));
+        }
+    }
+
     /// Whether the thread that ends an operation on `seat` may keep its CPUs for its next one.
     ///
     /// It may if it runs short operations in a row, holds no more than its share, and the oldest
@@ -304,7 +323,7 @@ impl Ledger {
         let before = entry.pace.replace((now, word.generation()));
         let Some((then, generation)) = before else { return false };
         let operations = word.generation().wrapping_sub(generation) & 0xff_ffff;
-        let short = operations >= PACE_SAMPLE
+        let short = operations > 0
             && now.saturating_duration_since(then) / operations * PASSING_PACE < bypass;
         short && now < end && word.tokens() <= share && entry.bound.is_none()
     }

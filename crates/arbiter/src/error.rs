@@ -59,7 +59,7 @@ pub enum Error {
         part: String,
     },
     /// The request cannot run now, and was not to wait.
-    #[error("{min} CPUs cannot be had at once{}: wait with `acquire`, or ask again later", held_by(.holders))]
+    #[error("{} cannot be had at once{}: wait with `acquire`, or ask again later", count(*.min), held_by(.holders))]
     WouldBlock {
         /// The fewest CPUs asked for.
         min: usize,
@@ -86,6 +86,11 @@ pub enum Error {
         /// Who is in the way.
         holders: Vec<HolderInfo>,
     },
+}
+
+/// `1 CPU`, `2 CPUs`.
+fn count(cpus: usize) -> String {
+    format!("{cpus} CPU{}", if cpus == 1 { "" } else { "s" })
 }
 
 /// `; held by "scope" (2 CPUs, idle, for 1.2s, thread main)`, or nothing.

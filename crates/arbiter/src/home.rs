@@ -177,7 +177,7 @@ impl Home {
         let next = |word: Word| {
             if cpus > 0 { word.left().granted(cpus).or_wanted(word) } else { word.left() }
         };
-        let before = self.seat.update(|word| Some(next(word)));
+        let before = self.seat.update_from(word.entering(), |word| Some(next(word)));
         let now = next(before.unwrap_or_else(|word| word)).without_wanted();
         self.word.set(now);
         if cpus > 0 {

@@ -29,7 +29,11 @@ pub(super) struct Demand {
 
 impl Demand {
     pub(super) fn new(request: &Request, allowed: &CpuSet, capacity: u32) -> Result<Self> {
-        let (min, max) = (request.min(), request.max());
+        let exclusivity = request.exclusivity();
+        let (min, max) = match request.cpus() {
+            Some(cpus) if exclusivity == Exclusivity::Exclusive => (cpus.len(), cpus.len()),
+            _ => (request.min(), request.max()),
+        };
         if let Some(cpus) = request.cpus() {
             if cpus.is_empty() {
                 return Err(Error::EmptyCpuSet);
@@ -46,7 +50,6 @@ impl Demand {
         if min > limit {
             return Err(Error::TooWide { min, limit });
         }
-        let exclusivity = request.exclusivity();
         let counted = exclusivity == Exclusivity::Shared && request.cpus() == Some(allowed);
         Ok(Self {
             min: min as u32,
@@ -95,13 +98,13 @@ pub(super) struct Entry {
     pub(super) thread: Arc<ThreadRecord>,
     /// The demand of the permit on the seat, if it is bound to a set or a provider.
     pub(super) bound: Option<Demand>,
-    /// The number of the last grant under the lock, to tell it from older waiters.
+    /// When the last grant under the lock was asked for, to tell it from older waiters.
     pub(super) granted: u64,
     /// The operation count when somebody last looked for idle CPUs.
     pub(super) idle_since: u32,
     /// When the permit was first seen.
     seen: Option<(ExecutionOwner, Instant)>,
-    /// When the thread last took the lock to leave, and its operation count then.
+    /// When the thread last left or was woken under the lock, and its operation count before.
     pub(super) pace: Option<(Instant, u32)>,
 }
 
@@ -202,7 +205,7 @@ impl Ledger {
         self.seats[slot].as_ref().expect("invariant: a seat in use is registered")
     }
 
-    /// Numbers grants and waiters by age.
+    /// Numbers requests by age.
     pub(super) fn next_number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
@@ -215,8 +218,9 @@ impl Ledger {
 
     /// Returns all CPUs of an idle seat to the pool.
     pub(super) fn empty(&mut self, core: &Core, seat: &Seat) {
-        let before = seat.update(|word| Some(word.left().emptied())).unwrap_or_else(|word| word);
-        core.pool().put(before.tokens());
+        let emptied = |word: Word| word.left().emptied();
+        let moved = seat.update(|word| Some(emptied(word)).filter(|next| *next != word));
+        core.pool().put(moved.map_or(0, Word::tokens));
     }
 
     /// CPUs that could be had now: those of the pool and those at hand of idle threads.

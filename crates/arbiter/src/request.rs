@@ -61,7 +61,7 @@ pub struct ProviderKey(pub u64);
 /// How far a provider's use excludes others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClaimKind {
-    /// Runs on one thread under a setting that other one-thread users share.
+    /// Each call runs on one thread, under a setting that other one-thread users share.
     SharedOneThread,
     /// Not reentrant, or runs on several threads under a process-wide setting: one user at a time.
     Exclusive,
@@ -175,12 +175,9 @@ impl Request {
         self
     }
 
-    /// Adds a use of a provider. A one-thread claim also bounds the width to one.
+    /// Adds a use of a provider, which the permit keeps until it is dropped.
     #[must_use]
-    pub fn with_provider(mut self, claim: ProviderClaim) -> Self {
-        if claim.kind == ClaimKind::SharedOneThread {
-            self.max = self.max.min(1);
-        }
+    pub const fn with_provider(mut self, claim: ProviderClaim) -> Self {
         self.provider = Some(claim);
         self.floating = false;
         self

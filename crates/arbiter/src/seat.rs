@@ -209,8 +209,14 @@ impl Seat {
         self.slot
     }
 
+    /// A recent value: for estimates and diagnostics.
     pub(super) fn load(&self) -> Word {
         Word(self.word.load(Ordering::Acquire))
+    }
+
+    /// The newest value: a read-modify-write is never served an older one. For decisions.
+    pub(super) fn latest(&self) -> Word {
+        Word(self.word.fetch_or(0, Ordering::AcqRel))
     }
 
     /// Moves the seat from `expected` to `next`, or tells where it is.
@@ -224,7 +230,16 @@ impl Seat {
 
     /// Moves the seat by `next` from wherever it is; `None` leaves it. Answers the value left.
     pub(super) fn update(&self, next: impl Fn(Word) -> Option<Word>) -> Result<Word, Word> {
-        let mut word = self.load();
+        self.update_from(self.latest(), next)
+    }
+
+    /// The same, by a thread that believes the seat to be at `guess`.
+    pub(super) fn update_from(
+        &self,
+        guess: Word,
+        next: impl Fn(Word) -> Option<Word>,
+    ) -> Result<Word, Word> {
+        let mut word = guess;
         while let Some(new) = next(word) {
             match self.shift(word, new) {
                 Ok(()) => return Ok(word),

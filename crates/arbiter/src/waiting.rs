@@ -16,15 +16,19 @@ use crate::sync::MutexGuard;
 /// A waiter that is not the oldest leaves the look at the end of its budget to luck for this part.
 const BUDGET_PARTS: u32 = 8;
 
-/// How often, within the wait limit, a waiter looks whether the holders run.
-const LIMIT_PARTS: u32 = 32;
+/// How often, within the wait limit, a waiter looks whether the holders run. Seldom: on a busy
+/// machine a process may get no CPU for a while.
+const LIMIT_PARTS: u32 = 4;
 
 /// The part of one CPU's time below which a process runs no operation.
-const IDLE_PART: u32 = 100;
+const IDLE_PART: u32 = 20;
+
+/// What a process may use within any look without running an operation: the looks themselves.
+const IDLE_FLOOR: Duration = Duration::from_micros(200);
 
 /// A request in the queue.
 pub(super) struct Waiting {
-    /// Older waiters and grants have smaller numbers.
+    /// Older requests have smaller numbers.
     pub(super) number: u64,
     pub(super) slot: usize,
     pub(super) demand: Demand,
@@ -95,7 +99,9 @@ impl Watch {
         // A permit may say that an operation runs while its thread is blocked: a process that
         // uses no CPU time runs none.
         let used = match (self.cpu_time, cpu_time) {
-            (Some(before), Some(after)) => after.saturating_sub(before) > elapsed / IDLE_PART,
+            (Some(before), Some(after)) => {
+                after.saturating_sub(before) > (elapsed / IDLE_PART).max(IDLE_FLOOR)
+            }
             _ => true,
         };
         if operations == self.operations && !(running && used) {
@@ -139,7 +145,10 @@ impl Core {
             let poll = self.policy().wait_limit.map(|limit| watch.looked + poll_period(limit));
             let wake = [look, poll, deadline].into_iter().flatten().min();
             ledger = seat.bell.wait(self.lock(), ledger, wake);
-            let Some(place) = ledger.position(slot) else { return Ok(ledger) };
+            let Some(place) = ledger.position(slot) else {
+                ledger.set_pace(self, seat);
+                return Ok(ledger);
+            };
             let Some(wake) = wake else { continue };
             let now = clock::now();
             if deadline.is_some_and(|at| at <= now) {
@@ -192,5 +201,5 @@ impl Ledger {
 }
 
 fn poll_period(limit: Duration) -> Duration {
-    (limit / LIMIT_PARTS).clamp(Duration::from_millis(1), Duration::from_millis(250))
+    (limit / LIMIT_PARTS).max(Duration::from_millis(2))
 }

@@ -1,0 +1,135 @@
+//! X24: what is not contended takes no lock, reads no clock and allocates nothing.
+//!
+//! The clock is read under the lock only, so a count of lock takings tells about both.
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use common::{arbiter, with_watchdog};
+use tenferro_arbiter::{Arbiter, Label, Request};
+
+const LOOPS: usize = 1_000_000;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Counts the allocations of each thread.
+struct Counting;
+
+// SAFETY: every call is forwarded to `System` unchanged; the count touches no memory it manages.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller keeps `alloc`'s contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps `dealloc`'s contract.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations() -> usize {
+    ALLOCATIONS.with(Cell::get)
+}
+
+#[test]
+fn x24_uncontended_admission_takes_no_lock() {
+    let arbiter = arbiter(2);
+    for _ in 0..LOOPS {
+        drop(arbiter.acquire(&Request::up_to(2).label(Label::new(&"add"))).unwrap());
+    }
+    let statistics = arbiter.snapshot().statistics;
+    assert_eq!((statistics.slow_paths, statistics.registrations), (0, 1), "{statistics:?}");
+}
+
+#[test]
+fn x24_two_threads_on_two_cpus_take_no_lock() {
+    with_watchdog(|| {
+        let arbiter = Arc::new(arbiter(2));
+        let start = Arc::new(Barrier::new(2));
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let (arbiter, start) = (Arc::clone(&arbiter), Arc::clone(&start));
+                thread::spawn(move || {
+                    start.wait();
+                    for _ in 0..LOOPS / 4 {
+                        drop(arbiter.acquire(&Request::one_thread()).unwrap());
+                    }
+                    // Nobody leaves before the other is done: leaving is not the fast path.
+                    start.wait();
+                    assert_eq!(arbiter.snapshot().statistics.slow_paths, 0);
+                    start.wait();
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let statistics = arbiter.snapshot().statistics;
+        assert_eq!((statistics.slow_paths, statistics.registrations), (0, 2), "{statistics:?}");
+    });
+}
+
+#[test]
+fn x24_a_scope_lends_and_resumes_without_the_lock() {
+    let arbiter = arbiter(2);
+    let scope = arbiter.acquire(&Request::up_to(2)).unwrap();
+    scope.lend();
+    for _ in 0..LOOPS / 4 {
+        assert_eq!(scope.resume(), 2);
+        scope.lend();
+        assert_eq!(scope.resume_up_to(1), 1);
+        scope.lend();
+    }
+    assert_eq!(arbiter.snapshot().statistics.slow_paths, 0);
+}
+
+#[test]
+fn x18_a_warm_permit_allocates_nothing() {
+    let arbiter = arbiter(2);
+    let dynamic: &dyn Arbiter = &arbiter;
+    drop(dynamic.acquire(&Request::up_to(2)).unwrap());
+    let before = allocations();
+    for _ in 0..1000 {
+        let permit = dynamic.acquire(&Request::up_to(2).label(Label::new(&"scope"))).unwrap();
+        permit.lend();
+        permit.resume();
+        permit.lend();
+    }
+    assert_eq!(allocations(), before);
+}
+
+#[test]
+fn x24_one_thread_on_several_arbiters_stays_fast() {
+    let arbiters = [arbiter(1), arbiter(1), arbiter(1)];
+    for _ in 0..1000 {
+        for arbiter in &arbiters {
+            drop(arbiter.acquire(&Request::one_thread()).unwrap());
+        }
+    }
+    for arbiter in &arbiters {
+        let statistics = arbiter.snapshot().statistics;
+        assert_eq!((statistics.slow_paths, statistics.registrations), (0, 1));
+    }
+}
+
+#[test]
+fn x24_nested_permits_keep_their_seats() {
+    let arbiter = arbiter(2);
+    for _ in 0..1000 {
+        let scope = arbiter.acquire(&Request::one_thread()).unwrap();
+        scope.lend();
+        drop(arbiter.acquire(&Request::one_thread()).unwrap());
+        scope.resume();
+    }
+    assert_eq!(arbiter.snapshot().statistics.registrations, 2);
+}
