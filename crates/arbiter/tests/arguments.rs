@@ -1,4 +1,5 @@
 //! Bad arguments get typed errors whose text names the way out.
+
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod common;

@@ -1,4 +1,5 @@
 //! X20, X22 and X30: what may not run together, and what may.
+
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod common;

@@ -1,4 +1,5 @@
 //! CPU sets against a plain set of numbers.
+
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::collections::BTreeSet;

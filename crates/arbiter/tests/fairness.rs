@@ -1,4 +1,5 @@
 //! X23 and X24: who may pass whom, for how long, and who is woken.
+
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod common;

@@ -1,6 +1,7 @@
 //! X24: what is not contended takes no lock, reads no clock and allocates nothing.
 //!
 //! The clock is read under the lock only, so a count of lock takings tells about both.
+
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod common;

@@ -1,4 +1,5 @@
 //! X25 and X3: permits come back whatever happens to their thread, and are seen while they last.
+
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod common;
@@ -98,7 +99,6 @@ fn x25_parked_cpus_return_when_their_thread_ends_and_wake_a_waiter() {
                 let permit = arbiter.acquire(&Request::one_thread()).unwrap();
                 held.wait();
                 wait.wait();
-                std::mem::forget(permit.owner());
                 drop(permit);
             }
         });

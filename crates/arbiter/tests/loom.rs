@@ -1,16 +1,21 @@
 //! X28: the production protocol, model-checked.
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p tenferro-arbiter --release --test loom`. Two threads
-//! are explored exhaustively, three with bounded preemption. A time-out is modelled as a
-//! cancellation; the bypass budget is zero, since a model has no clock. A lost wake-up shows as a
-//! deadlock, which loom reports.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+//! are explored exhaustively, three with bounded preemption (`LOOM_MAX_PREEMPTIONS` sets another
+//! bound). A time-out is modelled as a cancellation; the bypass budget is zero, since a model has no
+//! clock. A lost wake-up shows as a deadlock, which loom reports. Unwinding drops a permit like any
+//! other way out; loom's threads share one OS thread, so that a panic in a model is not told apart,
+//! and `lifetime.rs` tests it with real threads.
+
 #![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use loom::cell::UnsafeCell;
+use loom::sync::Notify;
 use loom::thread;
 use tenferro_arbiter::{
     Arbiter, ClaimKind, CpuSet, Error, FairArbiter, Policy, ProviderClaim, ProviderKey, Request,
@@ -75,33 +80,59 @@ unsafe impl Sync for Model {}
 
 type Body = fn(&Model);
 
+/// Explores what `bodies` do to an arbiter over `cpus`, the last one on the main thread.
+///
+/// Registering the threads is not explored: it is the same every time.
 fn check(cpus: usize, preemptions: Option<usize>, bodies: &'static [Body]) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = builder.preemption_bound.or(preemptions);
     builder.max_branches = 20_000;
-    let runs = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-    let seen = runs.clone();
-    builder.check(move || {
-        let r = seen.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        if r % 10000 == 0 {
-            eprintln!("{r}");
+    builder.expect_explicit_explore = true;
+    let runs = Arc::new(AtomicUsize::new(0));
+    builder.check({
+        let runs = Arc::clone(&runs);
+        move || {
+            runs.fetch_add(1, Relaxed);
+            run_once(&Model::new(cpus), bodies);
         }
-        let model = Model::new(cpus);
-        let (last, others) = bodies.split_last().unwrap();
-        let threads: Vec<_> = others
-            .iter()
-            .map(|body| {
-                let model = Arc::clone(&model);
-                thread::spawn(move || body(&model))
-            })
-            .collect();
-        last(&model);
-        for thread in threads {
-            thread.join().unwrap();
-        }
-        model.check_conserved();
     });
-    eprintln!("runs {}", runs.load(std::sync::atomic::Ordering::Relaxed));
+    println!("{} schedules", runs.load(Relaxed));
+}
+
+fn run_once(model: &Arc<Model>, bodies: &'static [Body]) {
+    let (last, others) = bodies.split_last().unwrap();
+    let gates: Vec<_> = others.iter().map(|_| Arc::new((Notify::new(), Notify::new()))).collect();
+    let running = Arc::new(AtomicUsize::new(bodies.len()));
+    let run = |body: &Body, model: &Model, running: &AtomicUsize| {
+        body(model);
+        if running.fetch_sub(1, Relaxed) == 1 {
+            loom::stop_exploring();
+        }
+    };
+    let threads: Vec<_> = others
+        .iter()
+        .zip(&gates)
+        .map(|(body, gate)| {
+            let (model, gate, running) =
+                (Arc::clone(model), Arc::clone(gate), Arc::clone(&running));
+            let thread = thread::spawn(move || {
+                once(&model);
+                gate.0.notify();
+                gate.1.wait();
+                run(body, &model, &running);
+            });
+            thread
+        })
+        .collect();
+    gates.iter().for_each(|gate| gate.0.wait());
+    once(model);
+    loom::explore();
+    gates.iter().for_each(|gate| gate.1.notify());
+    run(last, model, &running);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    model.check_conserved();
 }
 
 fn claim(kind: ClaimKind) -> Request {
@@ -123,6 +154,11 @@ fn wide(model: &Model) {
 
 fn adaptive(model: &Model) {
     model.run(&Request::up_to(2));
+}
+
+fn adaptive_twice(model: &Model) {
+    adaptive(model);
+    adaptive(model);
 }
 
 fn scope(model: &Model) {
@@ -175,12 +211,12 @@ fn trying(model: &Model) {
 
 #[test]
 fn x28_two_threads_exclude_each_other_on_one_cpu() {
-    check(1, None, &[once, once]);
+    check(1, None, &[twice, twice]);
 }
 
 #[test]
 fn x28_two_threads_conserve_the_width() {
-    check(2, None, &[adaptive, adaptive]);
+    check(2, None, &[adaptive_twice, adaptive]);
 }
 
 #[test]
@@ -194,8 +230,13 @@ fn x28_a_lent_cpu_is_taken_and_taken_back() {
 }
 
 #[test]
+fn x28_two_scopes_share_one_cpu() {
+    check(1, None, &[scope, scope]);
+}
+
+#[test]
 fn x28_a_wide_scope_lends_and_resumes() {
-    check(2, None, &[wide_scope, once]);
+    check(2, None, &[wide_scope, adaptive]);
 }
 
 #[test]
@@ -230,12 +271,17 @@ fn x28_three_threads_exclude_each_other_on_one_cpu() {
 
 #[test]
 fn x28_three_threads_with_a_wide_request() {
-    check(2, Some(2), &[wide, once, scope]);
+    check(2, Some(3), &[wide, once, scope]);
 }
 
 #[test]
 fn x28_three_threads_with_a_cancelled_wide_request() {
-    check(2, Some(2), &[wide_cancelled, once, once]);
+    check(2, Some(3), &[wide_cancelled, once, once]);
+}
+
+#[test]
+fn x28_three_threads_adapt_their_widths() {
+    check(2, Some(3), &[adaptive, adaptive, wide_scope]);
 }
 
 #[test]

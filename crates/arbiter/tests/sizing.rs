@@ -1,4 +1,5 @@
 //! X1 and F53: the budget from affinity, quota and cap, read from fixtures.
+
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::fs;

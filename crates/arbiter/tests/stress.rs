@@ -1,4 +1,5 @@
 //! Eight threads with mixed requests: nothing is oversubscribed, lost or stuck.
+
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod common;

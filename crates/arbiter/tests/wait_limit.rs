@@ -1,6 +1,7 @@
 //! X27: a wait in which nothing runs ends in an error that names the holders.
 //!
 //! A file of its own, whose tests run one at a time: a busy test beside them is CPU time in use.
+
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod common;

@@ -1,4 +1,5 @@
 //! X20 and X21: how wide a permit is, alone and among others.
+
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod common;
