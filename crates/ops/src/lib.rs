@@ -2,7 +2,7 @@
 //!
 //! The vocabulary table of `tenferro-tensor` names the operations; this crate says what each of them means: which
 //! operands it takes ([`infer`]), what it computes for one element ([`scalar`]), and what a whole result is
-//! ([`reference`], by plain loops). [`Engine`] is what everything that runs operations is written against. There is no
+//! ([`mod@reference`], by plain loops). [`Engine`] is what everything that runs operations is written against. There is no
 //! kernel here, no thread, and no unsafe code.
 //!
 //! ```

@@ -23,8 +23,8 @@ type Extents = SmallVec<[usize; 6]>;
 
 /// The dtype and shape of a primitive's result for these operands.
 ///
-/// Runs for every operation: it allocates nothing for ranks up to 6, and elementwise operands of one dtype and shape
-/// take a short way.
+/// Runs for every operation: it allocates nothing for ranks up to 6, and elementwise operands of one dtype and shape,
+/// or with a scalar on the right, take a short way.
 ///
 /// # Errors
 /// [`Error::Validation`](tenferro_tensor::Error::Validation) in the primitive's name, saying what does not fit.
@@ -45,11 +45,17 @@ pub fn infer<I: Described>(primitive: &Primitive, inputs: &[I]) -> Result<Meta> 
         && primitive.arity() == Some(inputs.len())
         && let [first, rest @ ..] = inputs
         && primitive.accepts().contains(first.dtype())
-        && rest.iter().all(|x| x.dtype() == first.dtype() && x.shape() == first.shape())
+        && rest.iter().all(|x| x.dtype() == first.dtype() && stretches_at_once(x, first))
     {
         return Ok(Meta::of(first));
     }
     infer_slowly(primitive, inputs)
+}
+
+/// Whether an operand obviously broadcasts to another's shape: it has the same, or is a scalar.
+#[inline]
+fn stretches_at_once<I: Described>(operand: &I, to: &I) -> bool {
+    operand.shape() == to.shape() || operand.shape().rank() == 0
 }
 
 /// Whether operands of one dtype and shape have a result of the same.

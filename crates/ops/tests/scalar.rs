@@ -58,7 +58,7 @@ fn complex_functions_are_what_numpy_computes() {
 
 #[test]
 fn complex_division_survives_the_ends_of_the_range() {
-    // Cases of the paper that the algorithm is from: each breaks a simpler formula.
+    // The first are the paper's that the algorithm is from; each breaks a simpler formula.
     let cases = [
         (z(1.0, 1.0), z(1.0, 2.0_f64.powi(1023)), (2.0_f64.powi(-1023), -(2.0_f64.powi(-1023)))),
         (z(1.0, 1.0), z(2.0_f64.powi(-1023), 2.0_f64.powi(-1023)), (2.0_f64.powi(1023), 0.0)),
@@ -71,6 +71,12 @@ fn complex_division_survives_the_ends_of_the_range() {
             z(2.0_f64.powi(1020), 2.0_f64.powi(-844)),
             z(2.0_f64.powi(656), 2.0_f64.powi(-780)),
             (2.0_f64.powi(364), -f64::from_bits(4)),
+        ),
+        // A product on the way underflows, though the quotient does not.
+        (
+            z(0.0, 2.0_f64.powi(-900)),
+            z(2.0_f64.powi(-600), 2.0_f64.powi(-800)),
+            (2.0_f64.powi(-500), 2.0_f64.powi(-300)),
         ),
         (z(f64::MAX, f64::MAX), z(f64::MAX, f64::MAX), (1.0, 0.0)),
         (z(5e-324, 5e-324), z(5e-324, 5e-324), (1.0, 0.0)),
