@@ -41,3 +41,8 @@ pub mod prelude {
         TypedTensor,
     };
 }
+
+/// The examples of the README are compiled and run with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
