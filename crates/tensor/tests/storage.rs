@@ -30,9 +30,8 @@ struct Pool {
 }
 
 impl Pool {
-    /// A pool of its own for each test: a recycler is a static.
-    fn leaked() -> &'static Pool {
-        Box::leak(Box::new(Pool { calls: AtomicUsize::new(0), blocks: Mutex::new(Vec::new()) }))
+    const fn new() -> Pool {
+        Pool { calls: AtomicUsize::new(0), blocks: Mutex::new(Vec::new()) }
     }
 
     fn tensor(&'static self, elements: usize, tag: u32) -> Tensor {
@@ -120,7 +119,8 @@ fn a_long_vector_is_adopted_and_a_short_one_copied() {
 
 #[test]
 fn a_block_returns_to_its_pool_once_when_the_last_owner_is_gone() {
-    let pool = Pool::leaked();
+    static POOL: Pool = Pool::new();
+    let pool = &POOL;
     let x = pool.tensor(4, 7);
     let address = start(&x).cast::<u8>();
     let (y, z) = (x.clone(), x.reshaped([2, 2]).unwrap());
@@ -144,7 +144,8 @@ fn a_block_returns_to_its_pool_once_when_the_last_owner_is_gone() {
 
 #[test]
 fn many_threads_that_drop_one_tensor_return_its_block_once() {
-    let pool = Pool::leaked();
+    static POOL: Pool = Pool::new();
+    let pool = &POOL;
     for round in 1..=200 {
         let x = pool.tensor(3, 0);
         std::thread::scope(|scope| {
@@ -163,7 +164,8 @@ fn many_threads_that_drop_one_tensor_return_its_block_once() {
 
 #[test]
 fn a_shared_tensor_that_is_copied_for_writing_gives_up_its_share() {
-    let pool = Pool::leaked();
+    static POOL: Pool = Pool::new();
+    let pool = &POOL;
     let x = pool.tensor(2, 0);
     let mut y = x.clone();
     y.as_mut_slice::<f64>().unwrap()[0] = 9.0;
@@ -175,7 +177,8 @@ fn a_shared_tensor_that_is_copied_for_writing_gives_up_its_share() {
 
 #[test]
 fn an_unfinished_result_frees_its_memory_without_the_pool() {
-    let pool = Pool::leaked();
+    static POOL: Pool = Pool::new();
+    let pool = &POOL;
     let blocks = |bytes| Some(Block::allocate(bytes)?.homed(pool, 0));
     drop(Uninit::with_blocks("test", DType::F64, shape(&[2]), blocks).unwrap());
     assert_eq!(pool.calls(), 0);
