@@ -18,6 +18,7 @@ mod display;
 mod dtype;
 mod error;
 mod factor;
+mod gather;
 mod layout;
 #[cfg(feature = "mmap")]
 mod mapped;

@@ -100,7 +100,8 @@ impl Tensor {
     /// A copy of the elements in column-major order: the first axis runs fastest.
     ///
     /// # Errors
-    /// [`Validation::WrongDType`] if the tensor does not hold `T`.
+    /// [`Validation::WrongDType`] if the tensor does not hold `T`;
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn to_vec_col_major<T: Scalar>(&self) -> Result<Vec<T>> {
         self.view().to_vec_col_major()
     }
@@ -108,7 +109,8 @@ impl Tensor {
     /// A copy of the elements in row-major order: the last axis runs fastest.
     ///
     /// # Errors
-    /// [`Validation::WrongDType`] if the tensor does not hold `T`.
+    /// [`Validation::WrongDType`] if the tensor does not hold `T`;
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn to_vec_row_major<T: Scalar>(&self) -> Result<Vec<T>> {
         self.view().to_vec_row_major()
     }

@@ -177,10 +177,10 @@ impl<T: Scalar> TypedTensor<T> {
     /// A copy of the elements in row-major order: the last axis runs fastest.
     ///
     /// # Panics
-    /// Never: the type says what the tensor holds.
+    /// If there is no memory for the copy.
     #[must_use]
     pub fn to_vec_row_major(&self) -> Vec<T> {
-        self.tensor.to_vec_row_major().expect("invariant: a typed tensor holds its type")
+        self.tensor.to_vec_row_major().expect("invariant: the type is right and there is memory")
     }
 
     /// The same elements, shared, under other extents of the same product.

@@ -5,7 +5,10 @@
 
 use std::mem::MaybeUninit;
 
-use crate::{Block, DType, Error, Operand, OperandMut, Result, Scalar, Shape, Tensor, dispatch};
+use crate::{
+    Block, DType, Error, Operand, OperandMut, Result, Scalar, Shape, Tensor, TensorView, dispatch,
+    gather::gather,
+};
 
 /// A tensor whose elements have yet to be written.
 pub struct Uninit {
@@ -104,13 +107,6 @@ impl Uninit {
         unsafe { self.assume_init() }
     }
 
-    fn copied_from_slice<T: Scalar>(mut self, elements: &[T]) -> Tensor {
-        let places = self.as_uninit_slice().expect("invariant: the result holds T");
-        places.write_copy_of_slice(elements);
-        // SAFETY: the slice has an element for every place, or the copy would have panicked.
-        unsafe { self.assume_init() }
-    }
-
     /// The tensor with the elements of `source`, which has the same dtype and shape, in whatever layout.
     ///
     /// # Panics
@@ -121,12 +117,12 @@ impl Uninit {
             self.dtype == source.dtype() && self.shape == *source.shape(),
             "invariant: a copy has the dtype and shape of its source"
         );
-        dispatch!(self.dtype, any T => match source.as_slice::<T>() {
-            Some(elements) => self.copied_from_slice(elements),
-            None => {
-                let mut elements = source.view().into_elements::<T>();
-                self.filled(|| elements.next().expect("invariant: as many elements as places"))
-            }
-        })
+        dispatch!(self.dtype, any T => self.gathered::<T>(&source.view()))
+    }
+
+    fn gathered<T: Scalar>(mut self, source: &TensorView<'_>) -> Tensor {
+        gather(source, self.as_uninit_slice::<T>().expect("invariant: the result holds T"));
+        // SAFETY: the copy initialised every place.
+        unsafe { self.assume_init() }
     }
 }

@@ -8,8 +8,8 @@ use std::{marker::PhantomData, ops::RangeBounds, ptr::NonNull};
 use smallvec::SmallVec;
 
 use crate::{
-    AsOperand, DType, Layout, Operand, OperandMut, Result, Scalar, Shape, Tensor, Uninit,
-    error::Validation, shape::INLINE_RANK,
+    AsOperand, DType, Error, Layout, Operand, OperandMut, Result, Scalar, Shape, Tensor, Uninit,
+    error::Validation, gather::gather, shape::INLINE_RANK,
 };
 
 /// A borrowed tensor of any layout.
@@ -291,25 +291,25 @@ impl<'a> TensorView<'a> {
     /// A copy of the elements in column-major order: the first axis runs fastest.
     ///
     /// # Errors
-    /// [`Validation::WrongDType`] if the view does not hold `T`.
+    /// [`Validation::WrongDType`] if the view does not hold `T`; [`Error::OutOfMemory`].
     pub fn to_vec_col_major<T: Scalar>(&self) -> Result<Vec<T>> {
         self.expect::<T>("to_vec_col_major")?;
-        Ok(self.clone().into_elements().collect())
+        self.gathered("to_vec_col_major")
     }
 
     /// A copy of the elements in row-major order: the last axis runs fastest.
     ///
     /// # Errors
-    /// [`Validation::WrongDType`] if the view does not hold `T`.
+    /// [`Validation::WrongDType`] if the view does not hold `T`; [`Error::OutOfMemory`].
     pub fn to_vec_row_major<T: Scalar>(&self) -> Result<Vec<T>> {
         self.expect::<T>("to_vec_row_major")?;
-        Ok(self.clone().transpose().into_elements().collect())
+        self.clone().transpose().gathered("to_vec_row_major")
     }
 
     /// A dense tensor with a copy of the elements.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
+    /// [`Error::OutOfMemory`].
     pub fn to_tensor(&self) -> Result<Tensor> {
         let copy = Uninit::allocate("to_tensor", self.dtype, self.shape().clone())?;
         Ok(copy.copied_from(&self.as_operand()))
@@ -325,6 +325,19 @@ impl<'a> TensorView<'a> {
             view: self,
             elements: PhantomData,
         }
+    }
+
+    /// The elements of a view whose dtype was checked to be that of `T`.
+    fn gathered<T: Scalar>(&self, op: &'static str) -> Result<Vec<T>> {
+        let count = self.shape().elements();
+        let mut elements = Vec::new();
+        elements
+            .try_reserve_exact(count)
+            .map_err(|_| Error::OutOfMemory { op, bytes: count.saturating_mul(size_of::<T>()) })?;
+        gather(self, &mut elements.spare_capacity_mut()[..count]);
+        // SAFETY: the copy initialised the first `count` places.
+        unsafe { elements.set_len(count) };
+        Ok(elements)
     }
 
     fn expect<T: Scalar>(&self, op: &'static str) -> Result<()> {

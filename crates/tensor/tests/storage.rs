@@ -246,6 +246,11 @@ fn memory_that_is_not_there_is_a_typed_error() {
     out_of_memory(Tensor::zeros(DType::C64, [1 << 58]), 1 << 62);
     let starved = Uninit::with_blocks("test", DType::F64, shape(&[2]), |_| None);
     out_of_memory(starved.map(|place| place.filled(|| 0.0)), 16);
+    let one = Tensor::scalar(1.0).unwrap();
+    let endless = one.view().broadcast(&[1 << 60]).unwrap();
+    out_of_memory(endless.to_tensor(), 1 << 63);
+    let listed = endless.to_vec_row_major::<f64>().unwrap_err();
+    assert!(matches!(listed, Error::OutOfMemory { op: "to_vec_row_major", .. }));
     let small = Uninit::with_blocks("test", DType::F64, shape(&[9]), |_| Block::allocate(71));
     out_of_memory(small.map(|place| place.filled(|| 0.0)), 72);
 }
