@@ -314,8 +314,13 @@ impl Ledger {
     /// waiter's budget is not spent. That waiter looks again by itself when it is.
     pub(super) fn may_pass(&mut self, core: &Core, seat: &Seat) -> bool {
         let bypass = core.policy().bypass;
-        let Some(oldest) = self.queue.front().filter(|_| !bypass.is_zero()) else { return false };
-        let Some(end) = oldest.budget_end else { return false };
+        if bypass.is_zero() {
+            return false;
+        }
+        // Whoever waits for a provider does not wait for this seat.
+        let passed = |reason| !matches!(reason, WaitReason::Provider(_));
+        let oldest = self.queue.iter().find(|waiting| passed(waiting.reason));
+        let Some(end) = oldest.and_then(|oldest| oldest.budget_end) else { return false };
         let word = seat.load();
         let share = self.share(core, seat.slot(), self.queue.len() as u32 + 1);
         let now = clock::now();

@@ -281,7 +281,7 @@ fn x28_three_threads_with_a_cancelled_wide_request() {
 
 #[test]
 fn x28_three_threads_adapt_their_widths() {
-    check(2, Some(3), &[adaptive, adaptive, wide_scope]);
+    check(2, Some(2), &[adaptive, adaptive, wide_scope]);
 }
 
 #[test]
