@@ -12,10 +12,22 @@ static NEXT_BLOCK: AtomicU64 = AtomicU64::new(1);
 /// The identity of one admitted execution, unique in the process.
 ///
 /// A permit carries it and diagnostics show it; lanes and engine workers of one scope inherit it.
+///
+/// ```
+/// use tenferro_arbiter::ExecutionOwner;
+///
+/// assert_ne!(ExecutionOwner::unique(), ExecutionOwner::unique());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExecutionOwner(u64);
 
 impl ExecutionOwner {
+    /// A new identity, for an execution that holds no permit.
+    #[must_use]
+    pub fn unique() -> Self {
+        Self(OwnerNumbers::block())
+    }
+
     /// The number, for records and traces.
     #[must_use]
     pub const fn get(self) -> u64 {

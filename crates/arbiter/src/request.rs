@@ -106,6 +106,9 @@ pub enum Exclusivity {
 ///
 /// A floating request (no CPU set, no claim) allocates nothing.
 ///
+/// Ask for the width that the operation gains from, one for a small operation: whoever asks for more
+/// CPUs than are at hand looks for them under a lock.
+///
 /// ```
 /// use tenferro_arbiter::{CpuSet, Label, Request};
 ///

@@ -203,6 +203,26 @@ fn x21_lending_and_resuming_twice_changes_nothing() {
 }
 
 #[test]
+fn x16_a_plain_thread_is_admitted_while_idle_scopes_hold_every_cpu() {
+    with_watchdog(|| {
+        let arbiter = Arc::new(arbiter(2));
+        let scopes: Vec<_> =
+            (0..2).map(|_| arbiter.acquire(&Request::one_thread()).unwrap()).collect();
+        scopes.iter().for_each(|scope| scope.lend());
+        let plain = thread::spawn({
+            let arbiter = Arc::clone(&arbiter);
+            move || arbiter.acquire(&Request::new(2..=2)).unwrap().width()
+        });
+        assert_eq!(plain.join().unwrap(), 2);
+        assert_eq!(arbiter.snapshot().statistics.waits, 0);
+        for scope in &scopes {
+            assert_eq!(scope.resume(), 1);
+            assert!(!scope.is_overcommitted());
+        }
+    });
+}
+
+#[test]
 fn x33_a_thread_that_must_not_wait_is_admitted_overcommitted() {
     let arbiter = arbiter(1);
     let holder = arbiter.acquire(&Request::one_thread()).unwrap();
