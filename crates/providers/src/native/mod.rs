@@ -1,0 +1,165 @@
+//! The embedded provider: pure Rust, every number dtype, always there.
+//!
+//! A request is cut by its shape alone (`grid`); each piece is computed on one thread, by our own tiles where it is
+//! small or its dtype needs it (`tile`), else by the `gemm` crate's kernels (`large`). The caller's workers are the
+//! only threads. All of this folder's unsafe code relies on one promise: a block's addresses are valid.
+
+mod block;
+mod grid;
+mod isa;
+mod lane;
+mod large;
+mod tile;
+
+use tenferro_provider::{Capabilities, Error, Outcome, Product, Provider, Reason, Workers};
+use tenferro_tensor::{DType, dispatch};
+
+use self::{
+    block::{Block, Request},
+    grid::Grid,
+    lane::Lane,
+};
+use crate::arithmetic::{Number, Scale, combine};
+
+/// Products in pure Rust, split over the caller's workers.
+///
+/// Results are bit-equal for every width. 16-bit floats accumulate in f32, integers wrap.
+///
+/// ```
+/// use tenferro_provider::{Provider, Sequential, Product};
+/// use tenferro_providers::Native;
+/// use tenferro_tensor::{AsOperand, Tensor, TensorViewMut};
+///
+/// let lhs = Tensor::from_vec_row_major(vec![2, 2, 1], vec![1.0_f64, 2.0, 3.0, 4.0])?;
+/// let rhs = Tensor::from_vec_col_major(vec![2, 1, 1], vec![1.0_f64, 10.0])?;
+/// let mut result = [f64::NAN; 2];
+/// let mut out = TensorViewMut::from_slice(&mut result, &[2, 1, 1], &[1, 2, 2], 0)?;
+/// let mut product = Product::new(lhs.as_operand(), rhs.as_operand(), out.as_operand_mut())?;
+/// let _ = Native::new().product(&mut product, &Sequential)?;
+/// assert_eq!(result, [21.0, 43.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Native {
+    capabilities: Capabilities,
+}
+
+impl Native {
+    /// The embedded provider.
+    #[must_use]
+    pub fn new() -> Self {
+        let numbers = DType::ALL.iter().copied().filter(|&dtype| dtype != DType::Bool);
+        Self { capabilities: Capabilities::sequential(numbers) }
+    }
+}
+
+impl Default for Native {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Provider for Native {
+    fn name(&self) -> &str {
+        "native"
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn product(&self, request: &mut Product<'_>, workers: &dyn Workers) -> Result<Outcome, Error> {
+        let dtype = request.dtype();
+        dispatch!(dtype, number T => { compute::<T>(request, workers); Ok(Outcome::Executed) },
+            else Ok(Outcome::Unsupported(Reason::DType(dtype))))
+    }
+}
+
+/// A dtype with kernels.
+trait Computed: Number {
+    /// Computes a block that has elements, whose k and alpha are not zero.
+    fn block(block: Block<Self>);
+}
+
+/// The whole request in elements of its dtype, `T`.
+fn compute<T: Computed>(product: &mut Product<'_>, workers: &dyn Workers) {
+    if product.is_empty() {
+        return;
+    }
+    let (m, n, k, batch) = (product.m(), product.n(), product.k(), product.batch());
+    let reads = k > 0 && !product.alpha().is_zero();
+    let request = Request::<T>::new(product);
+    let grid = Grid::new(m, n, k, batch);
+    let job = |job: usize| {
+        let piece = grid.piece(job);
+        for batch in piece.batch.clone() {
+            let block = request.block(&piece, batch);
+            if reads { T::block(block) } else { scale(block) }
+        }
+    };
+    match grid.jobs() {
+        1 => job(0),
+        jobs => workers.run(jobs, &job),
+    }
+}
+
+/// `out = beta * out`: what is left of a product without terms.
+fn scale<T: Number>(block: Block<T>) {
+    for col in 0..block.n {
+        for row in 0..block.m {
+            let place = block.out.at(row, col);
+            // SAFETY: the place is inside of the output; it is read only with a beta other than 0.
+            let old = || unsafe { place.read() }.widen();
+            let element = T::narrow(combine((Scale::Zero, block.beta), || unreachable!(), old));
+            // SAFETY: as above.
+            unsafe { place.write(element) };
+        }
+    }
+}
+
+/// The block with an output whose columns, rather than rows, lie in one piece.
+fn upright<T: Number>(block: Block<T>) -> Block<T> {
+    if block.out.col.unsigned_abs() < block.out.row.unsigned_abs() {
+        block.transposed()
+    } else {
+        block
+    }
+}
+
+/// A block of a dtype that both our tiles and the `gemm` crate have.
+fn float<T: Number<Sum = T> + Lane>(block: Block<T>) {
+    let block = upright(block);
+    if block.k <= tile::SMALL && block.m * block.n * block.k <= 32 * 32 * 32 {
+        isa::run(tile::Small(block));
+    } else {
+        large::product(block);
+    }
+}
+
+macro_rules! computed {
+    ($($kind:ident [$($variant:ident: $ty:ty = $name:literal),*])*) => {
+        $($(computed!(@$kind $ty);)*)*
+    };
+    (@float $ty:ty) => {
+        impl Computed for $ty {
+            fn block(block: Block<Self>) {
+                float(block);
+            }
+        }
+    };
+    (@complex $ty:ty) => { computed!(@float $ty); };
+    (@boolean $ty:ty) => {};
+    (@$kind:ident $ty:ty) => {
+        impl Computed for $ty {
+            fn block(block: Block<Self>) {
+                isa::run(tile::Packed(upright(block)));
+            }
+        }
+    };
+}
+
+tenferro_tensor::dtypes!(computed,);

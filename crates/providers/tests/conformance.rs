@@ -1,0 +1,28 @@
+//! The conformance suite over the built-in providers.
+
+use std::sync::Arc;
+
+use tenferro_provider::{conformance, counting::Counting};
+use tenferro_providers::{Naive, Native};
+
+#[test]
+fn x46_naive_keeps_the_contract() {
+    let report = conformance::run(&Naive::new()).unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(report.unsupported, 0);
+    assert!(report.executed > 10_000);
+}
+
+#[test]
+fn x46_a_counting_provider_keeps_the_contract_and_sees_each_call() {
+    let counting = Counting::new(Arc::new(Naive::new()));
+    let report = conformance::Suite::quick().run(&counting).unwrap();
+    assert!(report.executed > 1_000);
+    assert_eq!(counting.count(), report.executed + 3 * report.swept);
+}
+
+#[test]
+fn x46_native_keeps_the_contract() {
+    let report = conformance::run(&Native::new()).unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(report.unsupported, 0);
+    assert!(report.executed > 10_000);
+}
