@@ -1,13 +1,15 @@
 //! The contract that BLAS-like providers keep, and the registry that finds them.
 //!
 //! A [`Provider`] computes a [`Product`] with the [`Workers`] that the caller was granted; a [`Registry`] knows
-//! providers by name and makes the [`Chain`] in which they are asked. This crate has no kernel, starts no thread and
-//! loads no library; it says how those that do are talked to.
+//! providers by name and makes the [`Chain`] in which they are asked. This crate has no kernel, starts no thread (but
+//! for a test) and loads no library; it says how those that do are talked to, and [`conformance`] tells whether they
+//! listen.
 
 #![forbid(unsafe_code)]
 
 mod capabilities;
 mod chain;
+pub mod conformance;
 pub mod counting;
 mod error;
 mod matrix;

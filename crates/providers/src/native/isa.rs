@@ -42,11 +42,14 @@ impl Isa for Avx512 {
 pub(super) trait Kernel {
     /// Does the work. Must be `#[inline(always)]`, with everything hot that it calls.
     fn run<I: Isa>(self);
+
+    /// Does the work on a machine with nothing but the baseline.
+    fn baseline(self);
 }
 
 /// Runs a kernel with the best instructions that this machine has.
 #[inline]
-pub(super) fn run(kernel: impl Kernel) {
+pub(super) fn widest(kernel: impl Kernel) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::is_x86_feature_detected as has;
@@ -55,12 +58,23 @@ pub(super) fn run(kernel: impl Kernel) {
             // SAFETY: the features were just found.
             return unsafe { run_avx512(kernel) };
         }
+    }
+    narrow(kernel);
+}
+
+/// Runs a kernel with vectors of at most 32 bytes: for kernels that are not worth a third copy.
+#[inline]
+pub(super) fn narrow(kernel: impl Kernel) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::is_x86_feature_detected as has;
+
         if has!("avx2") && has!("fma") {
             // SAFETY: the features were just found.
             return unsafe { run_avx2(kernel) };
         }
     }
-    kernel.run::<Baseline>();
+    kernel.baseline();
 }
 
 #[cfg(target_arch = "x86_64")]

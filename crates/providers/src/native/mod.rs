@@ -134,7 +134,7 @@ fn upright<T: Number>(block: Block<T>) -> Block<T> {
 fn float<T: Number<Sum = T> + Lane>(block: Block<T>) {
     let block = upright(block);
     if block.k <= tile::SMALL && block.m * block.n * block.k <= 32 * 32 * 32 {
-        isa::run(tile::Small(block));
+        isa::widest(tile::Small(block));
     } else {
         large::product(block);
     }
@@ -156,7 +156,7 @@ macro_rules! computed {
     (@$kind:ident $ty:ty) => {
         impl Computed for $ty {
             fn block(block: Block<Self>) {
-                isa::run(tile::Packed(upright(block)));
+                isa::narrow(tile::Packed(upright(block)));
             }
         }
     };

@@ -6,19 +6,21 @@
 
 use std::mem::MaybeUninit;
 
-use tenferro_tensor::Conjugation;
+use tenferro_tensor::{Conjugation, Scalar};
 
 use super::{
     block::{Block, Strided},
-    isa::{Isa, Kernel},
+    isa::{Baseline, Isa, Kernel},
     lane::Lane,
+    large,
 };
-use tenferro_tensor::Scalar;
-
-use crate::arithmetic::{Number, Scale, combine};
+use crate::arithmetic::{Number, Scale, Sum, combine};
 
 /// Columns of a tile.
 const NR: usize = 4;
+
+/// Rows of a tile of the packed kernel.
+const HIGH: usize = 16;
 
 /// The largest k of a product that is computed without the heap.
 pub(super) const SMALL: usize = 64;
@@ -48,7 +50,30 @@ impl<T: Number<Sum = T> + Lane> Kernel for Small<T> {
                 (Block { conjugation, ..block }, Conjugation::Conjugated)
             }
         };
-        Rows { block, rhs: block.rhs, whole }.panels::<I>();
+        let rows = Rows { block, rhs: block.rhs, whole };
+        let highest = 2 * I::VECTOR / T::BYTES;
+        let mut row = 0;
+        while row < block.m {
+            let left = block.m - row;
+            row += if highest >= 32 && left > 16 {
+                rows.fine_panel::<I, 32>(row)
+            } else if highest >= 16 && left > 8 {
+                rows.fine_panel::<I, 16>(row)
+            } else if highest >= 8 && left > 4 {
+                rows.fine_panel::<I, 8>(row)
+            } else {
+                rows.fine_panel::<I, 4>(row)
+            };
+        }
+    }
+
+    fn baseline(self) {
+        // Two more copies of the tiles would not pay for themselves on old machines.
+        if cfg!(target_arch = "x86_64") {
+            large::product(self.0);
+        } else {
+            self.run::<Baseline>();
+        }
     }
 }
 
@@ -63,7 +88,7 @@ where
     fn run<I: Isa>(self) {
         let block = self.0;
         let width = (PANEL / block.k.max(1)).next_multiple_of(NR).max(8 * NR);
-        let mut cols = Vec::with_capacity(block.k * width.min(block.n));
+        let mut cols = Vec::with_capacity(block.k * width.min(block.n.next_multiple_of(NR)));
         for start in (0..block.n).step_by(width) {
             let end = (start + width).min(block.n);
             cols.clear();
@@ -74,11 +99,20 @@ where
                     element.conjugated(block.conjugation[1]).widen()
                 }));
             }
+            // Whole tiles: columns that are not there are zeros, and their sums are not written.
+            cols.resize(block.k * (end - start).next_multiple_of(NR), T::Sum::ZERO);
             let rhs = Strided { data: cols.as_mut_ptr(), row: 1, col: block.k.cast_signed() };
             let out = Strided { data: block.out.at(0, start), ..block.out };
             let part = Block { n: end - start, out, ..block };
-            Rows { block: part, rhs, whole: Conjugation::Plain }.panels::<I>();
+            let rows = Rows { block: part, rhs, whole: Conjugation::Plain };
+            for row in (0..block.m).step_by(HIGH) {
+                rows.coarse_panel::<I>(row);
+            }
         }
+    }
+
+    fn baseline(self) {
+        self.run::<Baseline>();
     }
 }
 
@@ -94,55 +128,40 @@ impl<T: Number> Rows<T>
 where
     T::Sum: Lane,
 {
-    /// Goes down the rows, a panel at a time: as high as two vectors, less high for the last rows.
-    #[inline(always)]
-    fn panels<I: Isa>(&self) {
-        let highest = 2 * I::VECTOR / T::Sum::BYTES;
-        let mut row = 0;
-        while row < self.block.m {
-            let left = self.block.m - row;
-            row += if highest >= 32 && left > 16 {
-                self.panel::<I, 32>(row)
-            } else if highest >= 16 && left > 8 {
-                self.panel::<I, 16>(row)
-            } else if highest >= 8 && left > 4 {
-                self.panel::<I, 8>(row)
-            } else {
-                self.panel::<I, 4>(row)
-            };
-        }
-    }
-
     /// All columns of the `MR` rows from `row` on, or of as many as there are; says how many.
     #[inline(always)]
-    fn panel<I: Isa, const MR: usize>(&self, row: usize) -> usize {
+    fn fine_panel<I: Isa, const MR: usize>(&self, row: usize) -> usize {
         let Block { m, n, k, lhs, .. } = self.block;
         let rows = MR.min(m - row);
         let mut stack = [const { MaybeUninit::<<T::Sum as Lane>::Block<MR>>::uninit() }; SMALL];
-        let mut heap = Vec::new();
         let readable = T::Sum::PLAIN && T::DTYPE == T::Sum::DTYPE;
         let (left, step) = if readable && lhs.row == 1 && rows == MR {
             (lhs.at(row, 0).cast_const().cast(), lhs.col * size_of::<T>().cast_signed())
         } else {
-            let packed = if k <= SMALL {
-                &mut stack[..k]
-            } else {
-                heap.reserve_exact(k);
-                &mut heap.spare_capacity_mut()[..k]
-            };
-            self.pack::<MR>(row, rows, packed);
-            (packed.as_ptr().cast(), size_of::<<T::Sum as Lane>::Block<MR>>().cast_signed())
+            self.pack::<MR>(row, rows, &mut stack[..k]);
+            (stack.as_ptr().cast(), size_of::<<T::Sum as Lane>::Block<MR>>().cast_signed())
         };
         let mut col = 0;
         while col < n {
             col += match n - col {
                 1 => self.tile::<I, MR, 1>(left, step, row, col),
-                2 => self.tile::<I, MR, 2>(left, step, row, col),
-                3 => self.tile::<I, MR, 3>(left, step, row, col),
+                2 | 3 => self.tile::<I, MR, 2>(left, step, row, col),
                 _ => self.tile::<I, MR, NR>(left, step, row, col),
             };
         }
         rows
+    }
+
+    /// All columns, in whole tiles, of the [`HIGH`] rows from `row` on, or of as many as there are.
+    #[inline(always)]
+    fn coarse_panel<I: Isa>(&self, row: usize) {
+        let Block { m, n, k, .. } = self.block;
+        let mut packed = Vec::with_capacity(k);
+        self.pack::<HIGH>(row, HIGH.min(m - row), &mut packed.spare_capacity_mut()[..k]);
+        let step = size_of::<<T::Sum as Lane>::Block<HIGH>>().cast_signed();
+        for col in (0..n).step_by(NR) {
+            self.tile::<I, HIGH, NR>(packed.as_ptr(), step, row, col);
+        }
     }
 
     /// Packs `rows` rows, widened and conjugated, and zeros for the rows of the panel that are not there.
@@ -186,22 +205,10 @@ where
                 T::Sum::accumulate::<I, MR>(sums, &lhs, rhs);
             }
         }
-        self.write::<MR, COLS>(&sums, row, col);
-        COLS
-    }
-
-    /// Scales the sums and writes those whose rows are there.
-    #[inline(always)]
-    fn write<const MR: usize, const COLS: usize>(
-        &self,
-        sums: &[<T::Sum as Lane>::Block<MR>; COLS],
-        row: usize,
-        col: usize,
-    ) {
-        let Block { m, out, alpha, beta, .. } = self.block;
+        let Block { m, n, out, alpha, beta, .. } = self.block;
         let plain =
             matches!((alpha, beta, self.whole), (Scale::One, Scale::Zero, Conjugation::Plain));
-        if plain && m - row >= MR && out.row == 1 {
+        if plain && m - row >= MR && n - col >= COLS && out.row == 1 {
             for (number, sums) in sums.iter().enumerate() {
                 let place = out.at(row, col + number);
                 for number in 0..MR {
@@ -209,12 +216,22 @@ where
                     unsafe { place.add(number).write(T::narrow(T::Sum::get::<MR>(sums, number))) };
                 }
             }
-            return;
+        } else {
+            // A copy, so that the sums themselves need no address and stay in registers.
+            let copy = sums;
+            self.write::<MR>(&copy, row, col);
         }
-        for (number, sums) in sums.iter().enumerate() {
+        COLS
+    }
+
+    /// Scales the sums and writes those whose rows and columns are there.
+    #[inline(never)]
+    fn write<const MR: usize>(&self, sums: &[<T::Sum as Lane>::Block<MR>], row: usize, col: usize) {
+        let Block { m, n, out, alpha, beta, .. } = self.block;
+        for (number, sums) in sums.iter().enumerate().take(n - col) {
             for row_number in 0..MR.min(m - row) {
                 let place = out.at(row + row_number, col + number);
-                let sum = || self.finished(T::Sum::get::<MR>(sums, row_number));
+                let sum = || T::Sum::get::<MR>(sums, row_number).conjugated(self.whole);
                 // SAFETY: the place is inside of the output; it is read only with a beta other than 0.
                 let old = || unsafe { place.read() }.widen();
                 let element = T::narrow(combine((alpha, beta), sum, old));
@@ -222,11 +239,5 @@ where
                 unsafe { place.write(element) };
             }
         }
-    }
-
-    /// A sum as the product has it.
-    #[inline(always)]
-    fn finished(&self, sum: T::Sum) -> T::Sum {
-        sum.conjugated(self.whole)
     }
 }
