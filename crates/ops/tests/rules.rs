@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use proptest::prelude::*;
 use tenferro_ops::{Described, Meta, Op, infer, infer_contraction};
 use tenferro_tensor::{
     Analytic, BatchPosition, Comparison, Contraction, DType, Dot, Elementwise, Indexing, KeepAxes,
@@ -75,6 +76,27 @@ fn shapes_broadcast_from_the_right() {
     insta::assert_snapshot!(refusal(Analytic::Pow, &[f64s(&[2, 3]), f64s(&[2])]), @"pow: shapes (2, 3) and (2,) do not broadcast");
     let select = [meta(DType::Bool, &[3]), f64s(&[2, 1]), f64s(&[4, 1, 1])];
     assert_eq!(shape(Elementwise::Select, &select), [4, 2, 3]);
+}
+
+proptest! {
+    #[test]
+    fn elementwise_shapes_are_axis_by_axis_the_extent_that_is_not_one(
+        lhs in prop::collection::vec(0..3_usize, 0..4),
+        rhs in prop::collection::vec(0..3_usize, 0..4),
+    ) {
+        let rank = lhs.len().max(rhs.len());
+        let padded = |extents: &[usize]| [vec![1; rank - extents.len()], extents.to_vec()].concat();
+        let expected: Option<Vec<usize>> = padded(&lhs)
+            .into_iter()
+            .zip(padded(&rhs))
+            .map(|pair| match pair {
+                (1, other) | (other, 1) => Some(other),
+                (left, right) => (left == right).then_some(left),
+            })
+            .collect();
+        let result = infer(&Elementwise::Add.into(), &[f64s(&lhs), f64s(&rhs)]);
+        prop_assert_eq!(result.ok().map(|meta| meta.shape.to_vec()), expected);
+    }
 }
 
 #[test]

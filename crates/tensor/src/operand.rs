@@ -230,7 +230,11 @@ impl<'a> OperandMut<'a> {
 
     /// Pointers to the elements in column-major order.
     fn places<T: Scalar>(&self) -> impl Iterator<Item = NonNull<T>> + use<T> {
-        assert!(T::DTYPE == self.dtype, "invariant: the destination holds {}", T::DTYPE);
+        assert!(
+            T::DTYPE == self.dtype,
+            "invariant: the elements are {}, as the destination is",
+            self.dtype
+        );
         let shape = self.shape.clone();
         let strides = self.strides_or_dense();
         let mut index = SmallVec::<[usize; INLINE_RANK]>::from_elem(0, shape.rank());

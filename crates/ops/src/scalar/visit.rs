@@ -14,6 +14,38 @@ use super::{
 };
 
 /// The loops of an engine over elementwise and analytic functions.
+///
+/// ```
+/// use tenferro_ops::scalar::{Binary, ElementwiseVisitor, Ternary, Unary, visit_elementwise};
+/// use tenferro_tensor::{DType, Elementwise, Operand, Scalar, Tensor, AsOperand};
+///
+/// /// Runs a function of two operands on their first elements, as a loop would on all of them.
+/// struct First<'a>(Operand<'a>, Operand<'a>);
+///
+/// impl ElementwiseVisitor for First<'_> {
+///     type Output = Option<String>;
+///
+///     fn unary<T: Scalar, F: Unary<T>>(self, _: F) -> Self::Output {
+///         None
+///     }
+///
+///     fn binary<T: Scalar, F: Binary<T>>(self, function: F) -> Self::Output {
+///         let (lhs, rhs) = (self.0.as_slice::<T>()?, self.1.as_slice::<T>()?);
+///         Some(format!("{:?}", function.call(lhs[0], rhs[0])))
+///     }
+///
+///     fn ternary<A: Scalar, B: Scalar, C: Scalar, F: Ternary<A, B, C>>(self, _: F) -> Self::Output {
+///         None
+///     }
+/// }
+///
+/// let x = Tensor::scalar(i32::MIN)?;
+/// let y = Tensor::scalar(-1)?;
+/// let first = First(x.as_operand(), y.as_operand());
+/// let quotient = visit_elementwise(&Elementwise::Div, DType::I32, first).unwrap();
+/// assert_eq!(quotient.as_deref(), Some("-2147483648"));
+/// # Ok::<(), tenferro_tensor::Error>(())
+/// ```
 pub trait ElementwiseVisitor {
     /// What a loop gives back.
     type Output;
