@@ -24,6 +24,7 @@ mod layout;
 mod mapped;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+mod offsets;
 mod operand;
 mod params;
 mod random;

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::{
     DType, Layout, Result, Scalar, Shape, Tensor, TensorView, TypedTensor, error::Validation,
-    shape::INLINE_RANK,
+    offsets::Offsets, shape::INLINE_RANK,
 };
 
 /// Borrowed elements of a tensor or view, as kernels read them.
@@ -89,11 +89,7 @@ impl<'a> Operand<'a> {
     /// A view of the same elements, which can be sliced and transposed.
     #[must_use]
     pub fn view(&self) -> TensorView<'a> {
-        let layout = match self.strides {
-            None => Layout::column_major(self.shape.clone()),
-            Some(strides) => Layout::strided(self.shape, strides)
-                .expect("invariant: an operand's shape is valid and has a stride for each axis"),
-        };
+        let layout = layout(self.shape, self.strides);
         // SAFETY: same elements, same dtype, same lifetime.
         unsafe { TensorView::from_raw(self.data, self.dtype, layout) }
     }
@@ -235,26 +231,19 @@ impl<'a> OperandMut<'a> {
             "invariant: the elements are {}, as the destination is",
             self.dtype
         );
-        let shape = self.shape.clone();
-        let strides = self.strides_or_dense();
-        let mut index = SmallVec::<[usize; INLINE_RANK]>::from_elem(0, shape.rank());
-        let mut offset = 0_isize;
         let data = self.data.cast::<T>();
-        (0..shape.elements()).map(move |_| {
-            // SAFETY: `offset` is where the layout puts the element at `index`, so it lies in the destination.
-            let place = unsafe { data.offset(offset) };
-            for ((at, &extent), &stride) in index.iter_mut().zip(&*shape).zip(&strides) {
-                *at += 1;
-                if *at < extent {
-                    offset += stride;
-                    break;
-                }
-                // After the last index every axis is back at its start.
-                offset -= (extent - 1).cast_signed() * stride;
-                *at = 0;
-            }
-            place
-        })
+        // SAFETY: each offset is that of an element of this destination.
+        Offsets::of(layout(self.shape, self.strides))
+            .map(move |offset| unsafe { data.offset(offset) })
+    }
+}
+
+/// The layout of an operand's elements.
+fn layout(shape: &Shape, strides: Option<&[isize]>) -> Layout {
+    match strides {
+        None => Layout::column_major(shape.clone()),
+        Some(strides) => Layout::strided(shape, strides)
+            .expect("invariant: an operand's shape is valid and has a stride for each axis"),
     }
 }
 

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::{
     AsOperand, DType, Error, Layout, Operand, OperandMut, Result, Scalar, Shape, Tensor, Uninit,
-    error::Validation, gather::gather, shape::INLINE_RANK,
+    error::Validation, gather::gather, offsets::Offsets, shape::INLINE_RANK,
 };
 
 /// A borrowed tensor of any layout.
@@ -285,7 +285,8 @@ impl<'a> TensorView<'a> {
     /// [`Validation::WrongDType`] if the view does not hold `T`.
     pub fn elements<T: Scalar>(&self) -> Result<impl ExactSizeIterator<Item = T> + use<'a, T>> {
         self.expect::<T>("elements")?;
-        Ok(self.clone().into_elements())
+        let offsets = Offsets::of(self.layout.clone());
+        Ok(Elements { data: self.data.cast(), offsets, elements: PhantomData })
     }
 
     /// A copy of the elements in column-major order: the first axis runs fastest.
@@ -313,18 +314,6 @@ impl<'a> TensorView<'a> {
     pub fn to_tensor(&self) -> Result<Tensor> {
         let copy = Uninit::allocate("to_tensor", self.dtype, self.shape().clone())?;
         Ok(copy.copied_from(&self.as_operand()))
-    }
-
-    /// The elements in column-major order of a view whose dtype was checked to be that of `T`.
-    pub(crate) fn into_elements<T: Scalar>(self) -> Elements<'a, T> {
-        debug_assert_eq!(self.dtype, T::DTYPE);
-        Elements {
-            next: self.data.cast(),
-            left: self.shape().elements(),
-            index: SmallVec::from_elem(0, self.shape().rank()),
-            view: self,
-            elements: PhantomData,
-        }
     }
 
     /// The elements of a view whose dtype was checked to be that of `T`.
@@ -441,51 +430,24 @@ fn layout_within(
 }
 
 /// The elements of a view in column-major order.
-pub(crate) struct Elements<'a, T> {
-    view: TensorView<'a>,
-    index: SmallVec<[usize; INLINE_RANK]>,
-    next: NonNull<T>,
-    left: usize,
+struct Elements<'a, T> {
+    data: NonNull<T>,
+    offsets: Offsets,
     elements: PhantomData<&'a [T]>,
 }
 
 impl<T: Scalar> Iterator for Elements<'_, T> {
     type Item = T;
 
+    #[inline]
     fn next(&mut self) -> Option<T> {
-        self.left = self.left.checked_sub(1)?;
-        // SAFETY: `next` is the element at `index`, which is inside of the view as there was one left.
-        let element = unsafe { self.next.read() };
-        if self.left > 0 {
-            self.advance();
-        }
-        Some(element)
+        // SAFETY: the offset is that of one of the view's elements, which are of `T` and borrowed meanwhile.
+        self.offsets.next().map(|offset| unsafe { self.data.offset(offset).read() })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        self.offsets.size_hint()
     }
 }
 
 impl<T: Scalar> ExactSizeIterator for Elements<'_, T> {}
-
-impl<T> Elements<'_, T> {
-    /// Steps to the next index; there is one.
-    fn advance(&mut self) {
-        let layout = &self.view.layout;
-        let mut step = 0;
-        for ((at, &extent), &stride) in
-            self.index.iter_mut().zip(&**layout.shape()).zip(layout.strides())
-        {
-            *at += 1;
-            if *at < extent {
-                step += stride;
-                break;
-            }
-            step -= (extent - 1).cast_signed() * stride;
-            *at = 0;
-        }
-        // SAFETY: the step leads from one index of the view to the next.
-        self.next = unsafe { self.next.offset(step) };
-    }
-}
