@@ -35,6 +35,7 @@ impl<'a> Operand<'a> {
     /// `data` must be aligned for `dtype` and every offset that shape and strides (column-major if `None`) reach must be
     /// an initialised element of `dtype`, not written during `'a`. `strides` must have an entry for each axis.
     #[must_use]
+    #[inline]
     pub unsafe fn from_raw(
         data: NonNull<u8>,
         dtype: DType,
@@ -46,18 +47,21 @@ impl<'a> Operand<'a> {
 
     /// The element type.
     #[must_use]
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
     /// The extents.
     #[must_use]
+    #[inline]
     pub fn shape(&self) -> &'a Shape {
         self.shape
     }
 
     /// The strides in elements; `None` for a dense operand.
     #[must_use]
+    #[inline]
     pub fn strides(&self) -> Option<&'a [isize]> {
         self.strides
     }
@@ -70,12 +74,14 @@ impl<'a> Operand<'a> {
 
     /// The first element. Check [`Operand::dtype`] before casting.
     #[must_use]
+    #[inline]
     pub fn data(&self) -> NonNull<u8> {
         self.data
     }
 
     /// The elements in column-major order; `None` unless the operand is dense and holds `T`.
     #[must_use]
+    #[inline]
     pub fn as_slice<T: Scalar>(&self) -> Option<&'a [T]> {
         if self.strides.is_some() || T::DTYPE != self.dtype {
             return None;
@@ -116,6 +122,7 @@ impl<'a> OperandMut<'a> {
     /// As for [`Operand::from_raw`]; the elements must also be valid for writes, reached by nobody else during `'a`,
     /// and no two indices may reach the same element.
     #[must_use]
+    #[inline]
     pub unsafe fn from_raw(
         data: NonNull<u8>,
         dtype: DType,
@@ -130,6 +137,7 @@ impl<'a> OperandMut<'a> {
     /// # Safety
     /// As for [`OperandMut::from_raw`], but the elements need not be initialised.
     #[must_use]
+    #[inline]
     pub unsafe fn from_raw_uninit(
         data: NonNull<u8>,
         dtype: DType,
@@ -141,24 +149,28 @@ impl<'a> OperandMut<'a> {
 
     /// Whether the elements may be read: they were written before, or are another tensor's.
     #[must_use]
+    #[inline]
     pub fn is_initialised(&self) -> bool {
         self.initialised
     }
 
     /// The element type.
     #[must_use]
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
     /// The extents.
     #[must_use]
+    #[inline]
     pub fn shape(&self) -> &'a Shape {
         self.shape
     }
 
     /// The strides in elements; `None` for a dense destination.
     #[must_use]
+    #[inline]
     pub fn strides(&self) -> Option<&'a [isize]> {
         self.strides
     }
@@ -171,12 +183,14 @@ impl<'a> OperandMut<'a> {
 
     /// The first element. Check [`OperandMut::dtype`] before casting.
     #[must_use]
+    #[inline]
     pub fn data(&mut self) -> NonNull<u8> {
         self.data
     }
 
     /// The same destination for a shorter time.
     #[must_use]
+    #[inline]
     pub fn reborrow(&mut self) -> OperandMut<'_> {
         OperandMut { elements: PhantomData, ..*self }
     }

@@ -103,12 +103,14 @@ impl Block {
 
     /// The bytes that the block holds.
     #[must_use]
+    #[inline]
     pub fn capacity(&self) -> usize {
         self.header().capacity
     }
 
     /// What the recycler wrote on the block.
     #[must_use]
+    #[inline]
     pub fn tag(&self) -> u32 {
         self.header().tag
     }
@@ -132,6 +134,7 @@ impl Block {
 
     /// The first byte of the data, aligned to 64 unless lent.
     #[must_use]
+    #[inline]
     pub fn data(&self) -> NonNull<u8> {
         self.header().data
     }
@@ -171,6 +174,7 @@ unsafe impl Send for Storage {}
 unsafe impl Sync for Storage {}
 
 impl Storage {
+    #[inline]
     pub(crate) fn new(block: Block) -> Self {
         let header = block.0;
         std::mem::forget(block);
@@ -180,6 +184,7 @@ impl Storage {
         storage
     }
 
+    #[inline]
     pub(crate) fn data(&self) -> NonNull<u8> {
         self.header().data
     }
@@ -189,6 +194,7 @@ impl Storage {
         self.header().access == Access::ReadWrite && self.is_unique()
     }
 
+    #[inline]
     fn is_unique(&self) -> bool {
         // Acquire pairs with the Release of a dropped handle: its reads happened before our writes.
         self.header().references.load(Ordering::Acquire) == 1

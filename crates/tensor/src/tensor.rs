@@ -34,6 +34,7 @@ impl Tensor {
     /// # Safety
     /// The block's data must be aligned for `dtype` and start with `shape.elements()` initialised elements of it.
     #[must_use]
+    #[inline]
     pub unsafe fn from_block(block: Block, dtype: DType, shape: Shape) -> Self {
         debug_assert!(block.capacity() >= shape.elements() * dtype.size());
         Self { storage: Storage::new(block), shape, dtype }
@@ -41,24 +42,28 @@ impl Tensor {
 
     /// The element type.
     #[must_use]
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
     /// The extents of the axes, the first one fastest in memory.
     #[must_use]
+    #[inline]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
     /// The number of axes.
     #[must_use]
+    #[inline]
     pub fn rank(&self) -> usize {
         self.shape.rank()
     }
 
     /// The number of elements.
     #[must_use]
+    #[inline]
     pub fn elements(&self) -> usize {
         self.shape.elements()
     }

@@ -53,12 +53,14 @@ impl Uninit {
 
     /// The element type.
     #[must_use]
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
     /// The extents.
     #[must_use]
+    #[inline]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -77,6 +79,7 @@ impl Uninit {
 
     /// The elements as a destination that must not be read before it is written.
     #[must_use]
+    #[inline]
     pub fn as_operand_mut(&mut self) -> OperandMut<'_> {
         // SAFETY: the block is uniquely owned, not lent, hence aligned, and large enough for a dense tensor.
         unsafe { OperandMut::from_raw_uninit(self.block.data(), self.dtype, &self.shape, None) }

@@ -10,7 +10,8 @@ use tenferro_ops::scalar::{
     Binary, ElementwiseVisitor, Ternary, Unary, visit_analytic, visit_elementwise,
 };
 use tenferro_tensor::{
-    Analytic, Elementwise, Operand, OperandMut, Primitive, Result, Scalar, Shape, Validation,
+    Analytic, Elementwise, Numerical, Operand, OperandMut, Primitive, Result, Scalar, Shape,
+    Validation,
 };
 
 use super::{
@@ -52,7 +53,7 @@ pub(super) fn analytic(
 /// What went wrong, in the name of the operation.
 #[inline]
 fn finish(
-    result: std::result::Result<Option<tenferro_tensor::Numerical>, Validation>,
+    result: std::result::Result<Option<Numerical>, Validation>,
     name: impl Fn() -> &'static str,
 ) -> Result<()> {
     match result {
@@ -71,14 +72,36 @@ struct Loops<'a> {
 }
 
 impl Loops<'_> {
-    /// The walk over the output (first) and the inputs, each broadcast to the output's shape.
+    /// Calls `run(offsets, strides, length)` for runs that make up the operation, shared out over the granted threads.
+    ///
+    /// Operand 0 is the output, the others are the inputs, each broadcast to the output's shape.
+    #[inline]
+    fn share<const N: usize>(&self, run: impl Fn([isize; N], [isize; N], usize) + Sync) {
+        if self.is_dense() {
+            let elements = self.out.shape().elements();
+            self.grant.share(elements, self.cost(), |range| {
+                run([range.start.cast_signed(); N], [1; N], range.len());
+            });
+        } else {
+            let walk = self.walk::<N>();
+            let strides = walk.strides();
+            self.grant.share(walk.elements(), self.cost(), |range| {
+                walk.runs(range, |offsets, length| run(offsets, strides, length));
+            });
+        }
+    }
+
+    /// Whether every operand has the output's shape and no strides, so that all are one run.
+    #[inline]
+    fn is_dense(&self) -> bool {
+        let shape = self.out.shape();
+        self.out.strides().is_none()
+            && self.inputs.iter().all(|input| input.strides().is_none() && input.shape() == shape)
+    }
+
+    #[inline(never)]
     fn walk<const N: usize>(&self) -> Walk<N> {
         let shape = self.out.shape();
-        let dense = self.out.strides().is_none()
-            && self.inputs.iter().all(|x| x.strides().is_none() && x.shape() == shape);
-        if dense {
-            return Walk::dense(shape.elements());
-        }
         let mut strides: [SmallVec<[isize; 6]>; N] = std::array::from_fn(|_| SmallVec::new());
         strides[0] = self.out.strides_or_dense();
         for (place, input) in self.inputs.iter().enumerate() {
@@ -104,24 +127,21 @@ fn broadcast_strides(input: &Operand<'_>, shape: &Shape) -> SmallVec<[isize; 6]>
     strides
 }
 
+// SAFETY of the loops below: runs reach indices of the operands only, whose dtypes the rules have checked to be those of
+// the function, and runs of different jobs do not meet.
 impl ElementwiseVisitor for Loops<'_> {
-    type Output = Option<tenferro_tensor::Numerical>;
+    type Output = Option<Numerical>;
 
     #[inline]
     fn unary<T: Scalar, F: Unary<T>>(mut self, function: F) -> Self::Output {
-        let walk = self.walk::<2>();
         let x = Elements::<T>::new(self.inputs[0].data());
         let out = Target::<F::Out>::new(self.out.data());
-        let [out_step, x_step] = walk.strides();
-        self.grant.share(walk.elements(), self.cost(), |range| {
-            walk.runs(range, |[out_at, x_at], length| {
-                // SAFETY: the walk reaches indices of the operands only, and ranges of different jobs do not meet.
-                unsafe {
-                    let (out, x) = (out.at(out_at), x.at(x_at));
-                    step_through(length, [out_step, x_step], |[to, from]| {
-                        out.offset(to).write(function.call(x.offset(from).read()));
-                    });
-                }
+        self.share(|[to, x_at], strides, length| {
+            // SAFETY: see above.
+            let (out, x) = unsafe { (out.at(to), x.at(x_at)) };
+            step_through(length, strides, |[to, from]| {
+                // SAFETY: see above.
+                unsafe { out.offset(to).write(function.call(x.offset(from).read())) };
             });
         });
         None
@@ -129,42 +149,22 @@ impl ElementwiseVisitor for Loops<'_> {
 
     #[inline]
     fn binary<T: Scalar, F: Binary<T>>(mut self, function: F) -> Self::Output {
-        let walk = self.walk::<3>();
-        let (lhs, rhs) =
-            (Elements::<T>::new(self.inputs[0].data()), Elements::<T>::new(self.inputs[1].data()));
+        let lhs = Elements::<T>::new(self.inputs[0].data());
+        let rhs = Elements::<T>::new(self.inputs[1].data());
         let out = Target::<F::Out>::new(self.out.data());
-        let strides = walk.strides();
-        if let Some(failure) = F::FAILURE {
-            let failed = AtomicBool::new(false);
-            self.grant.share(walk.elements(), self.cost(), |range| {
-                walk.runs(range, |[_, lhs_at, rhs_at], length| {
-                    let mut fails = false;
-                    // SAFETY: the walk reaches indices of the operands only.
-                    unsafe {
-                        let (lhs, rhs) = (lhs.at(lhs_at), rhs.at(rhs_at));
-                        step_through(length, strides, |[_, l, r]| {
-                            fails |= function.fails(lhs.offset(l).read(), rhs.offset(r).read());
-                        });
-                    }
-                    if fails {
-                        failed.store(true, Ordering::Relaxed);
-                    }
-                });
-            });
-            if failed.into_inner() {
-                return Some(failure);
-            }
+        if let Some(failure) = F::FAILURE
+            && self.fails(function, lhs, rhs)
+        {
+            return Some(failure);
         }
-        self.grant.share(walk.elements(), self.cost(), |range| {
-            walk.runs(range, |[out_at, lhs_at, rhs_at], length| {
-                // SAFETY: the walk reaches indices of the operands only, and ranges of different jobs do not meet.
+        self.share(|[to, lhs_at, rhs_at], strides, length| {
+            // SAFETY: see above.
+            let (out, lhs, rhs) = unsafe { (out.at(to), lhs.at(lhs_at), rhs.at(rhs_at)) };
+            step_through(length, strides, |[to, l, r]| {
+                // SAFETY: see above.
                 unsafe {
-                    let (out, lhs, rhs) = (out.at(out_at), lhs.at(lhs_at), rhs.at(rhs_at));
-                    step_through(length, strides, |[to, l, r]| {
-                        out.offset(to)
-                            .write(function.call(lhs.offset(l).read(), rhs.offset(r).read()));
-                    });
-                }
+                    out.offset(to).write(function.call(lhs.offset(l).read(), rhs.offset(r).read()))
+                };
             });
         });
         None
@@ -174,29 +174,48 @@ impl ElementwiseVisitor for Loops<'_> {
         mut self,
         function: F,
     ) -> Self::Output {
-        let walk = self.walk::<4>();
         let a = Elements::<A>::new(self.inputs[0].data());
         let b = Elements::<B>::new(self.inputs[1].data());
         let c = Elements::<C>::new(self.inputs[2].data());
         let out = Target::<F::Out>::new(self.out.data());
-        let strides = walk.strides();
-        self.grant.share(walk.elements(), self.cost(), |range| {
-            walk.runs(range, |[out_at, a_at, b_at, c_at], length| {
-                // SAFETY: the walk reaches indices of the operands only, and ranges of different jobs do not meet.
+        self.share(|[to, a_at, b_at, c_at], strides, length| {
+            // SAFETY: see above.
+            let (out, a, b, c) = unsafe { (out.at(to), a.at(a_at), b.at(b_at), c.at(c_at)) };
+            step_through(length, strides, |[to, i, j, k]| {
+                // SAFETY: see above.
                 unsafe {
-                    let (out, a, b, c) = (out.at(out_at), a.at(a_at), b.at(b_at), c.at(c_at));
-                    step_through(length, strides, |[to, i, j, k]| {
-                        let value = function.call(
-                            a.offset(i).read(),
-                            b.offset(j).read(),
-                            c.offset(k).read(),
-                        );
-                        out.offset(to).write(value);
-                    });
+                    let value =
+                        function.call(a.offset(i).read(), b.offset(j).read(), c.offset(k).read());
+                    out.offset(to).write(value);
                 }
             });
         });
         None
+    }
+}
+
+impl Loops<'_> {
+    /// Whether the function has no value somewhere; asked before anything is written.
+    fn fails<T: Scalar, F: Binary<T>>(
+        &self,
+        function: F,
+        lhs: Elements<T>,
+        rhs: Elements<T>,
+    ) -> bool {
+        let failed = AtomicBool::new(false);
+        self.share(|[_, lhs_at, rhs_at], strides, length| {
+            // SAFETY: see above.
+            let (lhs, rhs) = unsafe { (lhs.at(lhs_at), rhs.at(rhs_at)) };
+            let mut fails = false;
+            step_through(length, strides, |[_, l, r]| {
+                // SAFETY: see above.
+                fails |= unsafe { function.fails(lhs.offset(l).read(), rhs.offset(r).read()) };
+            });
+            if fails {
+                failed.store(true, Ordering::Relaxed);
+            }
+        });
+        failed.into_inner()
     }
 }
 

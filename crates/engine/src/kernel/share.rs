@@ -20,8 +20,14 @@ impl Grant<'_> {
     /// Calls `part(range)` for ranges that make up `0..units`, on as many threads as pay.
     ///
     /// `cost` is the bytes that one unit moves, or as many as take the same time.
+    #[inline]
     pub(super) fn share(&self, units: usize, cost: usize, part: impl Fn(Range<usize>) + Sync) {
-        let threads = self.threads_for(units.saturating_mul(cost)).min(units);
+        let bytes = units.saturating_mul(cost);
+        if pays(bytes) { self.fan_out(units, bytes, &part) } else { part(0..units) }
+    }
+
+    fn fan_out(&self, units: usize, bytes: usize, part: &(dyn Fn(Range<usize>) + Sync)) {
+        let threads = (bytes / BYTES_PER_THREAD).min(self.width()).min(units);
         if threads <= 1 {
             return part(0..units);
         }
@@ -29,11 +35,6 @@ impl Grant<'_> {
         self.workers().run(parts, &|index| {
             part(units * index / parts..units * (index + 1) / parts);
         });
-    }
-
-    /// How many of the granted threads pay for moving `bytes`.
-    pub(super) fn threads_for(&self, bytes: usize) -> usize {
-        (bytes / BYTES_PER_THREAD).clamp(1, self.width())
     }
 }
 

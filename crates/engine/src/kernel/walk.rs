@@ -21,14 +21,6 @@ pub(super) struct Axis<const N: usize> {
 }
 
 impl<const N: usize> Walk<N> {
-    /// The walk over `elements` neighbours in every operand.
-    #[inline]
-    pub(super) fn dense(elements: usize) -> Self {
-        let mut axes = SmallVec::new();
-        axes.push(Axis { extent: elements, strides: [1; N] });
-        Self { axes }
-    }
-
     /// The walk over `extents`, in which operand `i` has `strides[i]`.
     pub(super) fn new(extents: &[usize], strides: [&[isize]; N]) -> Self {
         let axis =
