@@ -50,6 +50,12 @@ impl Shape {
         })
     }
 
+    /// Whether the extents are kept without an allocation.
+    #[inline]
+    pub(crate) fn is_inline(&self) -> bool {
+        matches!(self.0, Extents::Inline { .. })
+    }
+
     /// The number of axes.
     #[must_use]
     pub fn rank(&self) -> usize {

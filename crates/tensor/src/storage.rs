@@ -1,15 +1,19 @@
 //! The memory of tensors: one block for the bookkeeping and the data.
 //!
-//! A [`Block`] has one owner and no element type. A `Storage` is a block that tensors share by counting. When the last
-//! of them is gone the block goes back to the recycler that it names, or to the system. Storage knows no dtype and no
-//! shape: it hands out pointers, and tensors say what lies there.
+//! A [`Block`] has one owner and no element type. A `Storage` is a block that tensors share by counting; its head also
+//! says which dtype and shape lie there, so that a tensor is one pointer and an operation moves no more than that. When
+//! the last share is gone the block goes back to the recycler that it names, or to the system. Storage never looks at
+//! elements.
 
 use std::{
     alloc::{self, Layout},
     any::Any,
+    mem::ManuallyDrop,
     ptr::NonNull,
     sync::atomic::{AtomicUsize, Ordering, fence},
 };
+
+use crate::{DType, Shape};
 
 /// The alignment of data: a cache line, and the widest vector register.
 const ALIGNMENT: usize = 64;
@@ -41,9 +45,13 @@ struct Header {
     data: NonNull<u8>,
     tag: u32,
     access: Access,
+    /// What a storage holds; without meaning in a block.
+    dtype: DType,
     recycler: Option<&'static dyn Recycle>,
     /// Keeps adopted data alive; `None` where the data follow the header.
     lender: Option<Box<dyn Any + Send + Sync>>,
+    /// The extents of what a storage holds; of rank 0 in a block.
+    shape: Shape,
 }
 
 /// A block of memory with one owner, to become a tensor's storage.
@@ -70,8 +78,10 @@ impl Block {
                 data,
                 tag: 0,
                 access: Access::ReadWrite,
+                dtype: DType::U8,
                 recycler: None,
                 lender: None,
+                shape: Shape::default(),
             });
         }
         Some(Self(header))
@@ -143,11 +153,13 @@ impl Block {
         Layout::from_size_align(capacity.checked_add(size_of::<Header>())?, ALIGNMENT).ok()
     }
 
+    #[inline]
     fn header(&self) -> &Header {
         // SAFETY: a block owns an initialised header.
         unsafe { self.0.as_ref() }
     }
 
+    #[inline]
     fn header_mut(&mut self) -> &mut Header {
         // SAFETY: a block owns an initialised header, and `&mut self` makes the borrow unique.
         unsafe { self.0.as_mut() }
@@ -159,13 +171,14 @@ impl Drop for Block {
         let lender = self.header_mut().lender.take();
         let own = if lender.is_some() { 0 } else { self.capacity() };
         let layout = Self::layout(own).expect("invariant: the layout was valid when allocated");
-        // SAFETY: the allocation was made with this layout and has no other owner; the remaining fields need no drop.
+        // SAFETY: the allocation was made with this layout and has no other owner; a block's shape is inline, and the
+        // remaining fields need no drop.
         unsafe { alloc::dealloc(self.0.as_ptr().cast(), layout) };
         drop(lender);
     }
 }
 
-/// A block shared by the tensors that count it.
+/// A block with elements of one dtype and shape, shared by the tensors that count it.
 pub(crate) struct Storage(NonNull<Header>);
 
 // SAFETY: as for `Block`; the count is atomic, and data are written only through a unique handle.
@@ -174,14 +187,36 @@ unsafe impl Send for Storage {}
 unsafe impl Sync for Storage {}
 
 impl Storage {
+    /// The block as the one handle on elements of this dtype and shape.
     #[inline]
-    pub(crate) fn new(block: Block) -> Self {
-        let header = block.0;
-        std::mem::forget(block);
-        let mut storage = Self(header);
+    pub(crate) fn new(block: Block, dtype: DType, shape: Shape) -> Self {
+        let mut storage = Self(ManuallyDrop::new(block).0);
+        let header = storage.header_mut();
         // A recycled block carries whatever count it ended with.
-        *storage.header_mut().references.get_mut() = 1;
+        *header.references.get_mut() = 1;
+        header.dtype = dtype;
+        header.shape = shape;
         storage
+    }
+
+    /// The same elements under another shape of as many: a head of its own, which keeps this storage alive. The elements
+    /// are shared, so neither writes them. `None` if the allocator has no memory for the head.
+    pub(crate) fn reshaped(&self, shape: Shape) -> Option<Self> {
+        let (data, capacity) = (self.data(), self.header().capacity);
+        // SAFETY: the clone in the box keeps the data, and a storage that is shared is never written.
+        let block =
+            unsafe { Block::lent(data, capacity, Access::ReadOnly, Box::new(self.clone())) };
+        Some(Self::new(block?, self.dtype(), shape))
+    }
+
+    #[inline]
+    pub(crate) fn dtype(&self) -> DType {
+        self.header().dtype
+    }
+
+    #[inline]
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.header().shape
     }
 
     #[inline]
@@ -200,11 +235,13 @@ impl Storage {
         self.header().references.load(Ordering::Acquire) == 1
     }
 
+    #[inline]
     fn header(&self) -> &Header {
         // SAFETY: a handle keeps the header alive; it is only borrowed mutably before it is shared.
         unsafe { self.0.as_ref() }
     }
 
+    #[inline]
     fn header_mut(&mut self) -> &mut Header {
         // SAFETY: only called while this is the one handle.
         unsafe { self.0.as_mut() }
@@ -232,8 +269,12 @@ impl Drop for Storage {
             }
             fence(Ordering::Acquire);
         }
-        let block = Block(self.0);
-        match block.header().recycler {
+        let mut block = Block(self.0);
+        let header = block.header_mut();
+        if !header.shape.is_inline() {
+            header.shape = Shape::default();
+        }
+        match header.recycler {
             Some(recycler) => recycler.recycle(block),
             None => drop(block),
         }

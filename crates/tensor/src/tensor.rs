@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::{
-    AsOperand, Block, DType, Indices, Layout, Operand, OperandMut, Result, Scalar, Shape,
+    AsOperand, Block, DType, Error, Indices, Layout, Operand, OperandMut, Result, Scalar, Shape,
     TensorView, TensorViewMut, TypedTensor, Uninit, error::Validation, storage::Storage,
 };
 
@@ -24,8 +24,6 @@ use crate::{
 #[derive(Clone)]
 pub struct Tensor {
     storage: Storage,
-    shape: Shape,
-    dtype: DType,
 }
 
 impl Tensor {
@@ -37,35 +35,41 @@ impl Tensor {
     #[inline]
     pub unsafe fn from_block(block: Block, dtype: DType, shape: Shape) -> Self {
         debug_assert!(block.capacity() >= shape.elements() * dtype.size());
-        Self { storage: Storage::new(block), shape, dtype }
+        Self::from_storage(Storage::new(block, dtype, shape))
+    }
+
+    /// The tensor of a storage whose elements are written.
+    #[inline]
+    pub(crate) fn from_storage(storage: Storage) -> Self {
+        Self { storage }
     }
 
     /// The element type.
     #[must_use]
     #[inline]
     pub fn dtype(&self) -> DType {
-        self.dtype
+        self.storage.dtype()
     }
 
     /// The extents of the axes, the first one fastest in memory.
     #[must_use]
     #[inline]
     pub fn shape(&self) -> &Shape {
-        &self.shape
+        self.storage.shape()
     }
 
     /// The number of axes.
     #[must_use]
     #[inline]
     pub fn rank(&self) -> usize {
-        self.shape.rank()
+        self.shape().rank()
     }
 
     /// The number of elements.
     #[must_use]
     #[inline]
     pub fn elements(&self) -> usize {
-        self.shape.elements()
+        self.shape().elements()
     }
 
     /// The elements in column-major order.
@@ -81,7 +85,7 @@ impl Tensor {
     /// # Errors
     /// [`Validation::WrongDType`] if the tensor does not hold `T`; [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn as_mut_slice<T: Scalar>(&mut self) -> Result<&mut [T]> {
-        if T::DTYPE != self.dtype {
+        if T::DTYPE != self.dtype() {
             return Err(self.wrong_dtype::<T>("as_mut_slice"));
         }
         self.make_writable("as_mut_slice")?;
@@ -132,9 +136,9 @@ impl Tensor {
     /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn view_mut(&mut self) -> Result<TensorViewMut<'_>> {
         self.make_writable("view_mut")?;
-        let layout = Layout::column_major(self.shape.clone());
+        let layout = Layout::column_major(self.shape().clone());
         // SAFETY: the storage is unique for the borrow of `self` and the dense layout stays inside of it.
-        Ok(unsafe { TensorViewMut::from_raw(self.storage.data(), self.dtype, layout) })
+        Ok(unsafe { TensorViewMut::from_raw(self.storage.data(), self.dtype(), layout) })
     }
 
     /// All elements as the destination of an operation. Copies them first if they are shared or read-only.
@@ -144,21 +148,21 @@ impl Tensor {
     pub fn as_operand_mut(&mut self) -> Result<OperandMut<'_>> {
         self.make_writable("as_operand_mut")?;
         // SAFETY: the storage is unique for the borrow of `self`, dense and initialised.
-        Ok(unsafe { OperandMut::from_raw(self.storage.data(), self.dtype, &self.shape, None) })
+        Ok(unsafe { OperandMut::from_raw(self.storage.data(), self.dtype(), self.shape(), None) })
     }
 
     /// The same elements, shared, under other extents of the same product.
     ///
     /// # Errors
-    /// [`Validation::ElementCount`] or [`Validation::SizeOverflow`].
+    /// [`Validation::ElementCount`] or [`Validation::SizeOverflow`];
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory).
     pub fn reshaped(&self, extents: impl Into<Indices>) -> Result<Tensor> {
-        let layout = Layout::column_major(self.shape.clone());
+        let layout = Layout::column_major(self.shape().clone());
         let reshaped = layout.reshaped(&extents.into()).map_err(|problem| problem.of("reshape"))?;
-        Ok(Self {
-            storage: self.storage.clone(),
-            shape: reshaped.shape().clone(),
-            dtype: self.dtype,
-        })
+        match self.storage.reshaped(reshaped.shape().clone()) {
+            Some(storage) => Ok(Self { storage }),
+            None => Err(Error::OutOfMemory { op: "reshape", bytes: 0 }),
+        }
     }
 
     /// A tensor with a copy of the elements.
@@ -179,14 +183,14 @@ impl Tensor {
 
     fn make_writable(&mut self, op: &'static str) -> Result<()> {
         if !self.storage.is_writable() {
-            let copy = Uninit::allocate(op, self.dtype, self.shape.clone())?;
+            let copy = Uninit::allocate(op, self.dtype(), self.shape().clone())?;
             *self = copy.copied_from(&self.as_operand());
         }
         Ok(())
     }
 
-    fn wrong_dtype<T: Scalar>(&self, op: &'static str) -> crate::Error {
-        Validation::WrongDType { actual: self.dtype, requested: T::DTYPE }.of(op)
+    fn wrong_dtype<T: Scalar>(&self, op: &'static str) -> Error {
+        Validation::WrongDType { actual: self.dtype(), requested: T::DTYPE }.of(op)
     }
 }
 
@@ -194,7 +198,7 @@ impl AsOperand for Tensor {
     #[inline]
     fn as_operand(&self) -> Operand<'_> {
         // SAFETY: a tensor's storage starts with all of its elements, and is not written while `self` is borrowed.
-        unsafe { Operand::from_raw(self.storage.data(), self.dtype, &self.shape, None) }
+        unsafe { Operand::from_raw(self.storage.data(), self.dtype(), self.shape(), None) }
     }
 }
 

@@ -7,14 +7,15 @@ use std::mem::MaybeUninit;
 
 use crate::{
     Block, DType, Error, Operand, OperandMut, Result, Scalar, Shape, Tensor, TensorView, dispatch,
-    gather::gather,
+    gather::gather, storage::Storage,
 };
 
 /// A tensor whose elements have yet to be written.
+///
+/// Dropped without that, its memory goes back to where it came from.
 pub struct Uninit {
-    block: Block,
-    shape: Shape,
-    dtype: DType,
+    /// Unique until it becomes a tensor's.
+    storage: Storage,
 }
 
 impl Uninit {
@@ -45,7 +46,7 @@ impl Uninit {
         match blocks(bytes) {
             Some(block) if block.capacity() >= bytes => {
                 assert!(!block.is_lent(), "invariant: results are written to a block's own memory");
-                Ok(Self { block, shape, dtype })
+                Ok(Self { storage: Storage::new(block, dtype, shape) })
             }
             _ => Err(Error::OutOfMemory { op, bytes }),
         }
@@ -55,26 +56,26 @@ impl Uninit {
     #[must_use]
     #[inline]
     pub fn dtype(&self) -> DType {
-        self.dtype
+        self.storage.dtype()
     }
 
     /// The extents.
     #[must_use]
     #[inline]
     pub fn shape(&self) -> &Shape {
-        &self.shape
+        self.storage.shape()
     }
 
     /// The elements to write; `None` unless the result holds `T`.
     #[must_use]
     #[inline]
     pub fn as_uninit_slice<T: Scalar>(&mut self) -> Option<&mut [MaybeUninit<T>]> {
-        if T::DTYPE != self.dtype {
+        if T::DTYPE != self.dtype() {
             return None;
         }
-        let data = self.block.data().cast::<MaybeUninit<T>>().as_ptr();
+        let data = self.storage.data().cast::<MaybeUninit<T>>().as_ptr();
         // SAFETY: the block is uniquely owned, not lent, hence aligned, and holds `elements()` places for a `T`.
-        Some(unsafe { std::slice::from_raw_parts_mut(data, self.shape.elements()) })
+        Some(unsafe { std::slice::from_raw_parts_mut(data, self.shape().elements()) })
     }
 
     /// The elements as a destination that must not be read before it is written.
@@ -82,7 +83,9 @@ impl Uninit {
     #[inline]
     pub fn as_operand_mut(&mut self) -> OperandMut<'_> {
         // SAFETY: the block is uniquely owned, not lent, hence aligned, and large enough for a dense tensor.
-        unsafe { OperandMut::from_raw_uninit(self.block.data(), self.dtype, &self.shape, None) }
+        unsafe {
+            OperandMut::from_raw_uninit(self.storage.data(), self.dtype(), self.shape(), None)
+        }
     }
 
     /// The tensor, now that its elements are written.
@@ -92,8 +95,7 @@ impl Uninit {
     #[must_use]
     #[inline]
     pub unsafe fn assume_init(self) -> Tensor {
-        // SAFETY: the block was checked to be large enough; the caller wrote the elements.
-        unsafe { Tensor::from_block(self.block, self.dtype, self.shape) }
+        Tensor::from_storage(self.storage)
     }
 
     /// The tensor of these elements in column-major order.
@@ -117,10 +119,10 @@ impl Uninit {
     #[must_use]
     pub fn copied_from(self, source: &Operand<'_>) -> Tensor {
         assert!(
-            self.dtype == source.dtype() && self.shape == *source.shape(),
+            self.dtype() == source.dtype() && self.shape() == source.shape(),
             "invariant: a copy has the dtype and shape of its source"
         );
-        dispatch!(self.dtype, any T => self.gathered::<T>(&source.view()))
+        dispatch!(self.dtype(), any T => self.gathered::<T>(&source.view()))
     }
 
     fn gathered<T: Scalar>(mut self, source: &TensorView<'_>) -> Tensor {
