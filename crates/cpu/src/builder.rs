@@ -7,7 +7,7 @@ use tenferro_arbiter::{
 };
 use tenferro_engine::{CpuEngine, refused};
 use tenferro_provider::{self as provider, Preference, Provider, Registry};
-use tenferro_providers::Naive;
+use tenferro_providers::{Naive, Native};
 use tenferro_scope::{self as scope, DomainConfig, DomainOwnership, Executor, ResourceDomain};
 use tenferro_tensor::{Error, Validation};
 
@@ -177,7 +177,8 @@ impl CpuBackendBuilder {
 
 /// The built-in providers and those that were added. Naive is there always, so that there is an answer.
 fn registry(added: Vec<Arc<dyn Provider>>) -> Result<Registry> {
-    let built_in: [Arc<dyn Provider>; 1] = [Arc::new(Naive::default())];
+    let built_in: [Arc<dyn Provider>; 2] =
+        [Arc::new(Naive::default()), Arc::new(Native::default())];
     built_in
         .into_iter()
         .chain(added)

@@ -148,8 +148,8 @@ mod tests {
         let walk = Walk::new(&extents, [&dense, &other]);
         let expected: Vec<[isize; 2]> = (0..24)
             .map(|n: isize| {
-                let (i, j, k) = (n % 3, n / 3 % 4, n / 12);
-                [n, -i + 5 * k].map(|x| x + 0 * j)
+                let (i, k) = (n % 3, n / 12);
+                [n, -i + 5 * k]
             })
             .collect();
         for start in 0..24 {
