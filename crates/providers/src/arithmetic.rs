@@ -23,7 +23,7 @@ pub(super) trait Sum: Copy + Send + Sync + 'static {
 /// A dtype with products.
 pub(super) trait Number: Scalar {
     /// What its sums of products are kept in.
-    type Sum: Sum + Number<Sum = Self::Sum>;
+    type Sum: Sum + Scalar;
 
     /// The element as a term of a sum.
     fn widen(self) -> Self::Sum;

@@ -6,17 +6,12 @@
 use gemm::Parallelism;
 use tenferro_tensor::Conjugation;
 
-use super::block::Block;
-use crate::arithmetic::{Number, Scale, Sum};
+use super::{block::Block, small::factor};
+use crate::arithmetic::{Number, Scale};
 
 /// Computes a block of one of the four dtypes that the crate has: f32, f64 and their complex numbers.
-pub(super) fn product<T: Number<Sum = T> + Sum>(block: Block<T>) {
+pub(super) fn product<T: Number<Sum = T>>(block: Block<T>) {
     let Block { m, n, k, lhs, rhs, out, .. } = block;
-    let value = |scale| match scale {
-        Scale::Zero => T::ZERO,
-        Scale::One => T::ONE,
-        Scale::By(factor) => factor,
-    };
     let [lhs_conjugated, rhs_conjugated] =
         block.conjugation.map(|conjugation| conjugation == Conjugation::Conjugated);
     // SAFETY: a block's addresses are valid for its extents and strides, the output is nobody else's, and it is read
@@ -36,8 +31,8 @@ pub(super) fn product<T: Number<Sum = T> + Sum>(block: Block<T>) {
             rhs.data,
             rhs.col,
             rhs.row,
-            value(block.beta),
-            value(block.alpha),
+            factor(block.beta),
+            factor(block.alpha),
             false,
             lhs_conjugated,
             rhs_conjugated,

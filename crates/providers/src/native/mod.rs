@@ -1,15 +1,15 @@
 //! The embedded provider: pure Rust, every number dtype, always there.
 //!
-//! A request is cut by its shape alone (`grid`); each piece is computed on one thread, by our own tiles where it is
-//! small or its dtype needs it (`tile`), else by the `gemm` crate's kernels (`large`). The caller's workers are the
-//! only threads. All of this folder's unsafe code relies on one promise: a block's addresses are valid.
+//! A request is cut by its shape alone (`grid`); each piece is computed on one thread, floats and complex
+//! numbers by the kernels of the `nano-gemm` (`small`) and `gemm` (`large`) crates, 16-bit floats and integers by our
+//! own (`columns`). The caller's workers are the only threads. All of this folder's unsafe code relies on one promise: a block's addresses are valid.
 
 mod block;
+mod columns;
 mod grid;
 mod isa;
-mod lane;
 mod large;
-mod tile;
+mod small;
 
 use tenferro_provider::{Capabilities, Error, Outcome, Product, Provider, Reason, Workers};
 use tenferro_tensor::{DType, dispatch};
@@ -17,7 +17,7 @@ use tenferro_tensor::{DType, dispatch};
 use self::{
     block::{Block, Request},
     grid::Grid,
-    lane::Lane,
+    small::Planned,
 };
 use crate::arithmetic::{Number, Scale, combine};
 
@@ -130,11 +130,11 @@ fn upright<T: Number>(block: Block<T>) -> Block<T> {
     }
 }
 
-/// A block of a dtype that both our tiles and the `gemm` crate have.
-fn float<T: Number<Sum = T> + Lane>(block: Block<T>) {
+/// A block of a dtype that the crates have.
+fn float<T: Planned>(block: Block<T>) {
     let block = upright(block);
-    if block.k <= tile::SMALL && block.m * block.n * block.k <= 32 * 32 * 32 {
-        isa::widest(tile::Small(block));
+    if small::fits(&block) {
+        small::product(block);
     } else {
         large::product(block);
     }
@@ -156,7 +156,7 @@ macro_rules! computed {
     (@$kind:ident $ty:ty) => {
         impl Computed for $ty {
             fn block(block: Block<Self>) {
-                isa::narrow(tile::Packed(upright(block)));
+                isa::run(columns::Columns(upright(block)));
             }
         }
     };
