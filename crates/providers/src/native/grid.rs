@@ -29,13 +29,18 @@ pub(super) struct Piece {
 }
 
 impl Grid {
-    /// The pieces of `batch` products of `[m, k]` and `[k, n]`. No extent of the result is 0.
-    pub(super) fn new(m: usize, n: usize, k: usize, batch: usize) -> Self {
-        let each = m.saturating_mul(n).saturating_mul(k.max(1));
+    /// The pieces of `batch` products of `[m, k]` and `[k, n]`; `None` if the whole is one. No extent is 0.
+    ///
+    /// Small requests are told apart before anything is divided, which would cost more than they do.
+    #[inline]
+    pub(super) fn new(m: usize, n: usize, k: usize, batch: usize) -> Option<Self> {
+        let each = m.saturating_mul(n).saturating_mul(k);
+        (each.saturating_mul(batch) >= 2 * PAYS).then(|| Self::cut(m, n, batch, each))
+    }
+
+    /// The pieces of `batch` products of `each` multiply-add steps.
+    fn cut(m: usize, n: usize, batch: usize, each: usize) -> Self {
         let mut steps = [m, n, batch];
-        if each.saturating_mul(batch) < 2 * PAYS {
-            return Self::of([m, n, batch], steps);
-        }
         // A batch is cut between its products, each job with enough of them to pay.
         steps[2] = (PAYS / 2).div_ceil(each).min(batch);
         if batch.div_ceil(steps[2]) < 8 && each >= 2 * PAYS {

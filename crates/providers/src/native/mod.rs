@@ -16,7 +16,7 @@ use tenferro_tensor::{DType, dispatch};
 
 use self::{
     block::{Block, Request},
-    grid::Grid,
+    grid::{Grid, Piece},
     small::Planned,
 };
 use crate::arithmetic::{Number, Scale, combine};
@@ -93,17 +93,15 @@ fn compute<T: Computed>(product: &mut Product<'_>, workers: &dyn Workers) {
     let (m, n, k, batch) = (product.m(), product.n(), product.k(), product.batch());
     let reads = k > 0 && !product.alpha().is_zero();
     let request = Request::<T>::new(product);
-    let grid = Grid::new(m, n, k, batch);
-    let job = |job: usize| {
-        let piece = grid.piece(job);
+    let compute = |piece: &Piece| {
         for batch in piece.batch.clone() {
-            let block = request.block(&piece, batch);
+            let block = request.block(piece, batch);
             if reads { T::block(block) } else { scale(block) }
         }
     };
-    match grid.jobs() {
-        1 => job(0),
-        jobs => workers.run(jobs, &job),
+    match Grid::new(m, n, k, batch) {
+        Some(grid) if reads => workers.run(grid.jobs(), &|job| compute(&grid.piece(job))),
+        _ => compute(&Piece { rows: 0..m, cols: 0..n, batch: 0..batch }),
     }
 }
 
