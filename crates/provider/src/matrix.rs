@@ -34,6 +34,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
+    #[inline]
     pub(super) fn new(data: NonNull<u8>, extents: &[usize], strides: Option<&[isize]>) -> Self {
         let (rows, cols) = (extents[0], extents[1]);
         let (row_stride, col_stride, batch_stride) = match strides {
@@ -50,6 +51,7 @@ impl Matrix {
     ///
     /// The caller answers for `T` being the product's dtype. The address is computed, not read.
     #[must_use]
+    #[inline]
     pub fn pointer<T>(&self, batch: usize) -> *mut T {
         let offset = self.batch_stride.wrapping_mul(batch.cast_signed());
         self.data.cast::<T>().as_ptr().wrapping_offset(offset)

@@ -45,6 +45,7 @@ impl<'a> Product<'a> {
     ///
     /// # Errors
     /// [`Error::InvalidProduct`] if an operand has not three axes, dtypes differ or are bool, or extents do not fit.
+    #[inline]
     pub fn new(lhs: Operand<'a>, rhs: Operand<'a>, out: OperandMut<'a>) -> Result<Self, Error> {
         check(&lhs, &rhs, &out)?;
         Ok(Self {
@@ -60,6 +61,7 @@ impl<'a> Product<'a> {
 
     /// The product with operands conjugated as said. Without effect on real dtypes.
     #[must_use]
+    #[inline]
     pub fn conjugating(mut self, lhs: Conjugation, rhs: Conjugation) -> Self {
         if self.dtype().is_complex() {
             self.lhs_conjugation = lhs;
@@ -89,72 +91,84 @@ impl<'a> Product<'a> {
 
     /// The dtype of all three operands; never bool.
     #[must_use]
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.lhs.dtype()
     }
 
     /// The rows of each result.
     #[must_use]
+    #[inline]
     pub fn m(&self) -> usize {
         self.lhs.shape()[0]
     }
 
     /// The columns of each result.
     #[must_use]
+    #[inline]
     pub fn n(&self) -> usize {
         self.rhs.shape()[1]
     }
 
     /// The extent that is summed over.
     #[must_use]
+    #[inline]
     pub fn k(&self) -> usize {
         self.lhs.shape()[1]
     }
 
     /// How many products there are.
     #[must_use]
+    #[inline]
     pub fn batch(&self) -> usize {
         self.lhs.shape()[2]
     }
 
     /// The left matrices, `[m, k]` each.
     #[must_use]
+    #[inline]
     pub fn lhs(&self) -> Matrix {
         Matrix::new(self.lhs.data(), self.lhs.shape(), self.lhs.strides())
     }
 
     /// The right matrices, `[k, n]` each.
     #[must_use]
+    #[inline]
     pub fn rhs(&self) -> Matrix {
         Matrix::new(self.rhs.data(), self.rhs.shape(), self.rhs.strides())
     }
 
     /// The resulting matrices, `[m, n]` each. Valid for writes; for reads only if beta is not 0.
     #[must_use]
+    #[inline]
     pub fn out(&mut self) -> Matrix {
         Matrix::new(self.out.data(), self.out.shape(), self.out.strides())
     }
 
     /// Whether the left matrices are conjugated; always plain for real dtypes.
     #[must_use]
+    #[inline]
     pub fn lhs_conjugation(&self) -> Conjugation {
         self.lhs_conjugation
     }
 
     /// Whether the right matrices are conjugated; always plain for real dtypes.
     #[must_use]
+    #[inline]
     pub fn rhs_conjugation(&self) -> Conjugation {
         self.rhs_conjugation
     }
 
     /// What scales the product. If zero, the inputs must not be read.
     #[must_use]
+    #[inline]
     pub fn alpha(&self) -> Factor {
         self.alpha
     }
 
     /// What scales the old result. If zero, the output must not be read.
     #[must_use]
+    #[inline]
     pub fn beta(&self) -> Factor {
         self.beta
     }
@@ -164,6 +178,7 @@ impl<'a> Product<'a> {
     /// # Panics
     /// If `T` cannot hold it, which the product's own dtype always can.
     #[must_use]
+    #[inline]
     pub fn alpha_as<T: Scalar>(&self) -> T {
         T::from_factor(self.alpha).expect("invariant: the dtype was checked to hold alpha")
     }
@@ -173,18 +188,21 @@ impl<'a> Product<'a> {
     /// # Panics
     /// If `T` cannot hold it, which the product's own dtype always can.
     #[must_use]
+    #[inline]
     pub fn beta_as<T: Scalar>(&self) -> T {
         T::from_factor(self.beta).expect("invariant: the dtype was checked to hold beta")
     }
 
     /// Whether there is no element to write.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.m() == 0 || self.n() == 0 || self.batch() == 0
     }
 
     /// Multiply-add steps of the whole request; saturates.
     #[must_use]
+    #[inline]
     pub fn work(&self) -> usize {
         let matrix = self.m().saturating_mul(self.n()).saturating_mul(self.k());
         matrix.saturating_mul(self.batch())
@@ -192,6 +210,7 @@ impl<'a> Product<'a> {
 }
 
 /// Checks that three operands make a product.
+#[inline]
 fn check(lhs: &Operand<'_>, rhs: &Operand<'_>, out: &OperandMut<'_>) -> Result<(), Error> {
     let dtype = lhs.dtype();
     let mismatch = |other| Validation::DTypeMismatch { lhs: dtype, rhs: other };

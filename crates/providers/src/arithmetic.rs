@@ -49,12 +49,12 @@ pub(super) enum Scale<S> {
 impl<S: Sum + Scalar> Scale<S> {
     /// The factor as a scale of sums. The request was checked to hold it.
     pub(super) fn new(factor: Factor) -> Self {
-        if factor.is_zero() {
-            Scale::Zero
-        } else if factor.is_one() {
-            Scale::One
-        } else {
-            Scale::By(S::from_factor(factor).expect("invariant: the dtype holds the factor"))
+        match factor {
+            Factor::ZERO => Scale::Zero,
+            Factor::ONE => Scale::One,
+            _ if factor.is_zero() => Scale::Zero,
+            _ if factor.is_one() => Scale::One,
+            _ => Scale::By(S::from_factor(factor).expect("invariant: the dtype holds the factor")),
         }
     }
 
