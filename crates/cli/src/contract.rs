@@ -174,19 +174,17 @@ fn contract(
 
 /// Who multiplies matrices of this dtype: the most preferred provider that has it.
 fn provider(backend: &CpuBackend, dtype: DType) -> String {
+    // Truth values are counted in f32.
+    let dtype = if dtype == DType::Bool { DType::F32 } else { dtype };
     let providers = backend.diagnostics().providers;
     let has =
         |provider: &&ProviderInfo| provider.dtypes.split(' ').any(|name| name == dtype.name());
-    match providers.iter().find(has) {
-        Some(provider) => provider.name.clone(),
-        // Truth values are counted in f32.
-        None => "engine".to_owned(),
-    }
+    providers.iter().find(has).map_or_else(|| "none".to_owned(), |provider| provider.name.clone())
 }
 
 fn describe(input: &Input) -> FileReport {
     FileReport {
-        path: input.path().to_owned(),
+        path: input.path().display().to_string(),
         shape: input.shape().to_vec(),
         dtype: input.dtype().name(),
         order: input.order(),
@@ -210,7 +208,7 @@ fn report(
         subscripts: subscripts.to_string(),
         operands,
         output: FileReport {
-            path: arguments.output.clone(),
+            path: arguments.output.display().to_string(),
             shape,
             dtype: done.result.dtype().name(),
             order: arguments.order,

@@ -1,15 +1,15 @@
 //! What a contraction did, for people and for programs.
 
-use std::{fmt, path::PathBuf};
+use std::fmt;
 
 use serde::Serialize;
 
 use crate::npy::Order;
 
-/// One file: what it holds and how.
+/// One file: what it holds and how. A path that is no Unicode is shown as well as it can be.
 #[derive(Serialize)]
 pub(super) struct FileReport {
-    pub(super) path: PathBuf,
+    pub(super) path: String,
     pub(super) shape: Vec<usize>,
     pub(super) dtype: &'static str,
     pub(super) order: Order,
@@ -40,12 +40,11 @@ impl fmt::Display for ContractReport {
         writeln!(f, "{}", self.subscripts)?;
         let files = || self.operands.iter().chain([&self.output]);
         let shapes: Vec<String> = files().map(|file| tuple(&file.shape)).collect();
-        let names: Vec<String> = files().map(|file| file.path.display().to_string()).collect();
-        let width = |texts: &[String]| texts.iter().map(|text| text.chars().count()).max();
-        let (named, shaped) = (width(&names).unwrap_or(0), width(&shapes).unwrap_or(0));
+        let named = files().map(|file| file.path.chars().count()).max().unwrap_or(0);
+        let shaped = shapes.iter().map(String::len).max().unwrap_or(0);
         for (position, file) in files().enumerate() {
             let mark = if position == self.operands.len() { "->" } else { "  " };
-            let (name, shape) = (&names[position], &shapes[position]);
+            let (name, shape) = (&file.path, &shapes[position]);
             let (dtype, order) = (file.dtype, &file.order);
             writeln!(f, "{mark} {name:named$}  {shape:shaped$}  {dtype:4}  {order}")?;
         }

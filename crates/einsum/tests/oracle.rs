@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use tenferro_cpu::CpuBackend;
 use tenferro_einsum::{Path, einsum};
-use tenferro_ops::reference::Reference;
+use tenferro_ops::{Engine, reference::Reference};
 use tenferro_tensor::{AsOperand, Operand, Scalar, Tensor, TensorView};
 
 /// The einsum of row-major operands without ellipsis, by a loop over all assignments of extents to labels.
@@ -218,7 +219,7 @@ fn embedded(distinct: &str, extents: &[usize], values: &[i64], output: &str) -> 
         .collect()
 }
 
-fn check(case: &Case) -> Result<(), TestCaseError> {
+fn check(engine: &mut dyn Engine, case: &Case) -> Result<(), TestCaseError> {
     let mut subscripts = Vec::new();
     let mut oracle_terms = Vec::new();
     let (mut operands, mut oracle) = (Vec::new(), Vec::new());
@@ -251,15 +252,16 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     let expected = embedded(&distinct, &extents, &values, &oracle_output);
 
     let subscripts = format!("{}->{output}", subscripts.join(","));
-    let integers = run(case, &subscripts, &operands, |value| value);
+    let integers = run(engine, case, &subscripts, &operands, |value| value);
     prop_assert_eq!(&integers.to_vec_row_major::<i64>().unwrap(), &expected, "{}", &subscripts);
-    let floats = run(case, &subscripts, &operands, |value| value as f64);
+    let floats = run(engine, case, &subscripts, &operands, |value| value as f64);
     let expected: Vec<f64> = expected.iter().map(|&value| value as f64).collect();
     prop_assert_eq!(&floats.to_vec_row_major::<f64>().unwrap(), &expected, "{}", &subscripts);
     Ok(())
 }
 
 fn run<T: Scalar>(
+    engine: &mut dyn Engine,
     case: &Case,
     subscripts: &str,
     operands: &[(Vec<usize>, Vec<i64>)],
@@ -291,7 +293,7 @@ fn run<T: Scalar>(
         })
         .collect();
     let operands: Vec<Operand<'_>> = views.iter().map(AsOperand::as_operand).collect();
-    einsum(&mut Reference, subscripts, &operands, &Path::Pairs(case.path.clone()))
+    einsum(engine, subscripts, &operands, &Path::Pairs(case.path.clone()))
         .unwrap_or_else(|error| panic!("{subscripts}: {error}"))
 }
 
@@ -299,7 +301,15 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) })]
 
     #[test]
-    fn einsum_equals_the_loop_over_all_indices(case in case()) {
-        check(&case)?;
+    fn einsum_on_the_reference_equals_the_loop_over_all_indices(case in case()) {
+        check(&mut Reference, &case)?;
+    }
+
+    #[test]
+    fn einsum_on_a_backend_equals_the_loop_over_all_indices(case in case()) {
+        thread_local! {
+            static BACKEND: CpuBackend = CpuBackend::with_threads(2).unwrap();
+        }
+        check(&mut BACKEND.with(CpuBackend::clone), &case)?;
     }
 }

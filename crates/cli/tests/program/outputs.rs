@@ -103,7 +103,13 @@ fn what_cannot_be_an_output_is_refused_and_kept() {
 
 #[cfg(unix)]
 mod unix {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::{
+        io::Write,
+        os::unix::fs::{PermissionsExt, symlink},
+        process::Stdio,
+    };
+
+    use crate::command::{finished, program};
 
     use super::*;
 
@@ -141,5 +147,27 @@ mod unix {
         assert_eq!(Array::read(&folder.join("sub/real.npy")).real(), [21.0]);
         assert!(fs::symlink_metadata(folder.join("link.npy")).unwrap().is_symlink());
         assert_eq!(names(&folder.join("sub")), ["real.npy"]);
+    }
+
+    /// Pipes `content` into a contraction of what comes through standard input.
+    fn piped(folder: &Path, content: &[u8]) -> String {
+        let arguments = ["contract", "ij->ji", "/dev/stdin", "-o", "out.npy"];
+        let mut command = program(folder, &arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(content).unwrap();
+        finished(child.wait_with_output().unwrap()).err
+    }
+
+    #[test]
+    fn an_array_may_come_through_a_pipe() {
+        let folder = folder();
+        let folder = folder.path();
+        let content = fs::read(folder.join("x.npy")).unwrap();
+        assert_eq!(piped(folder, &content), "");
+        assert_eq!(Array::read(&folder.join("out.npy")).real(), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        insta::assert_snapshot!(piped(folder, &content[..content.len() - 1]), @"error: /dev/stdin: ends before the 48 bytes of elements that its header promises");
+        let more = [&content[..], b"more"].concat();
+        insta::assert_snapshot!(piped(folder, &more), @"error: /dev/stdin: has 4 bytes after its array; it is damaged or holds several arrays: save one array to a file");
     }
 }

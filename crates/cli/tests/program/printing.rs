@@ -94,3 +94,21 @@ fn a_full_standard_output_is_a_failure() {
     assert_eq!(finished.code, Some(2));
     insta::assert_snapshot!(finished.err, @"error: standard output: No space left on device (os error 28)");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_path_that_is_no_unicode_is_read_written_and_reported() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = folder();
+    let name = |bytes| std::ffi::OsStr::from_bytes(bytes);
+    std::fs::rename(folder.path().join("x.npy"), folder.path().join(name(b"\xff.npy"))).unwrap();
+    for form in [&["--json"][..], &[]] {
+        let mut command = program(folder.path(), &["contract", "ij->ji"]);
+        command.arg(name(b"\xff.npy")).arg("-o").arg(name(b"\xfe.npy")).args(form);
+        let finished = finished(command.output().unwrap());
+        assert_eq!((finished.code, finished.err.as_str()), (Some(0), ""));
+        assert!(finished.out.contains("\u{fffd}.npy"), "{}", finished.out);
+    }
+    assert!(folder.path().join(name(b"\xfe.npy")).exists());
+}
