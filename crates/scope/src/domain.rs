@@ -94,8 +94,9 @@ impl ResourceDomain {
     /// [`Error::NoThreads`] for a width of 0.
     pub fn managed(config: DomainConfig) -> Result<Self> {
         let identity = RuntimeIdentity::fresh();
-        let executor: Arc<dyn Executor> = match config.width {
-            1 => Arc::new(InlineExecutor),
+        // No grant is wider than the arbiter's capacity: more threads would only be made and never used.
+        let executor: Arc<dyn Executor> = match config.width.min(config.arbiter.capacity()) {
+            0 | 1 => Arc::new(InlineExecutor),
             width => Arc::new(RayonExecutor::new(width, identity)),
         };
         Self::new(identity, DomainOwnership::Managed, Trust::Ours, config, executor)
