@@ -125,10 +125,7 @@ impl CpuBackendBuilder {
         let sizing = Sizing::new(allowed_cpus(), self.cap);
         let arbiter = self.choose_arbiter(&sizing)?;
         self.check_cpus(&*arbiter)?;
-        let set = self.cpus.as_ref().map_or(usize::MAX, CpuSet::len);
-        let own = if self.arbiter.is_some() { arbiter.capacity() } else { sizing.budget() };
-        let width =
-            self.threads.unwrap_or_else(|| own.min(set).min(self.cap.unwrap_or(usize::MAX)));
+        let width = self.threads.unwrap_or_else(|| self.own_width(&sizing, &*arbiter));
         let registry = registry(self.providers)?;
         let providers = registry.select(&self.preference).map_err(unavailable)?;
         let config = DomainConfig { width, cpus: self.cpus.clone(), arbiter, provider: None };
@@ -141,6 +138,14 @@ impl CpuBackendBuilder {
         let limit = self.buffer_limit.unwrap_or_else(|| memory::available() / 4);
         let engine = CpuEngine::new(domain.map_err(|e| refused(OP, e))?, providers, limit);
         Ok(CpuBackend::from_parts(engine, Setting { sizing, cpus: self.cpus, registry }))
+    }
+
+    /// The width that nobody named: what the machine, the settings and the executor have.
+    fn own_width(&self, sizing: &Sizing, arbiter: &dyn Arbiter) -> usize {
+        let own = if self.arbiter.is_some() { arbiter.capacity() } else { sizing.budget() };
+        let set = self.cpus.as_ref().map_or(usize::MAX, CpuSet::len);
+        let executor = self.executor.as_ref().map(|(_, executor)| executor.capabilities().width);
+        own.min(set).min(self.cap.unwrap_or(usize::MAX)).min(executor.unwrap_or(usize::MAX))
     }
 
     fn choose_arbiter(&self, sizing: &Sizing) -> Result<Arc<dyn Arbiter>> {

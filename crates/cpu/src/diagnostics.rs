@@ -81,7 +81,7 @@ impl Diagnostics {
             sizing: setting.sizing.clone(),
             ownership: domain.ownership(),
             executor: domain.executor().name(),
-            affinity: domain.executor().capabilities().affinity,
+            affinity: domain.affinity(),
             fan_outs: domain.fan_outs(),
             default_float_state: tenferro_engine::has_default_float_state(),
             providers: engine.providers().iter().map(ProviderInfo::of).collect(),

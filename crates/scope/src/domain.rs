@@ -7,7 +7,9 @@ use std::sync::{
 
 use tenferro_arbiter::{Arbiter, CpuSet, Label, ProviderClaim, Request};
 
-use crate::{Error, Executor, InlineExecutor, RayonExecutor, Result, RuntimeIdentity, context};
+use crate::{
+    Affinity, Error, Executor, InlineExecutor, RayonExecutor, Result, RuntimeIdentity, context,
+};
 
 /// Who owns the threads of a domain, and who accounts for its CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,12 +110,17 @@ impl ResourceDomain {
     /// what the executor runs is audited.
     ///
     /// # Errors
-    /// [`Error::NoThreads`] for a width of 0.
+    /// [`Error::NoThreads`] for a width of 0; [`Error::ExecutorTooNarrow`] for one that the executor does not have.
     pub fn with_executor(
         ownership: DomainOwnership,
         config: DomainConfig,
         executor: Arc<dyn Executor>,
     ) -> Result<Self> {
+        let has = executor.capabilities().width;
+        if config.width > has {
+            let (executor, width) = (executor.name(), config.width);
+            return Err(Error::ExecutorTooNarrow { executor, width, has });
+        }
         Self::new(RuntimeIdentity::fresh(), ownership, Trust::Audited, config, executor)
     }
 
@@ -162,6 +169,15 @@ impl ResourceDomain {
     #[must_use]
     pub fn executor(&self) -> &dyn Executor {
         &*self.executor
+    }
+
+    /// What is known of the CPUs of its threads. What an executor of the caller's says is a declaration.
+    #[must_use]
+    pub fn affinity(&self) -> Affinity {
+        match (self.trust, self.executor.capabilities().affinity) {
+            (Trust::Audited, Affinity::Verified) => Affinity::Declared,
+            (_, affinity) => affinity,
+        }
     }
 
     /// Who admits to it.

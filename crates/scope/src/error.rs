@@ -66,6 +66,19 @@ pub enum Error {
     /// A setting of a domain makes no sense.
     #[error("a domain needs at least one thread; ask for 1 or more")]
     NoThreads,
+    /// A domain was to be wider than its executor.
+    #[error(
+        "a domain of {width} threads needs more than the executor \"{executor}\" has, which is {has}; ask for \
+         {has} or fewer"
+    )]
+    ExecutorTooNarrow {
+        /// The name of the executor.
+        executor: &'static str,
+        /// The threads that were asked for.
+        width: usize,
+        /// The threads that the executor has.
+        has: usize,
+    },
     /// A pool could not start its threads.
     #[error("the pool of {width} threads could not be started")]
     Pool {
