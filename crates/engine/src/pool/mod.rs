@@ -120,11 +120,11 @@ impl Shared {
     fn put(&self, block: Block) {
         let class = Class::holding(block.capacity());
         // What the bins have no room for is freed after the lock is released.
-        let refused = {
+        let released = {
             let mut bins = self.bins.lock();
-            if self.epoch() == CLOSED { Some(block) } else { bins.put(class, block) }
+            if self.epoch() == CLOSED { vec![block] } else { bins.put(class, block) }
         };
-        drop(refused);
+        drop(released);
     }
 }
 
