@@ -1,0 +1,239 @@
+//! Who computes products: by name and preference, in which mode, and who comes next.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod common;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use common::{CountingArbiter, ones};
+use tenferro_cpu::{CpuBackend, CpuBackendBuilder, Error};
+use tenferro_engine::Mode;
+use tenferro_ops::TensorComposite;
+use tenferro_provider::{
+    self as provider, Capabilities, Chain, Outcome, Preference, Product, Provider, Reason,
+    ThreadOwnership, Workers, counting::Counting,
+};
+use tenferro_providers::Naive;
+use tenferro_tensor::DType;
+
+/// What a provider of these tests answers.
+#[derive(Clone, Copy)]
+enum Answer {
+    Computes,
+    DoesNot,
+    Fails,
+}
+
+/// A provider with a name, capabilities and an answer of the test's choice.
+struct Fake {
+    name: &'static str,
+    capabilities: Capabilities,
+    answer: Answer,
+}
+
+impl Provider for Fake {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn version(&self) -> &str {
+        "1"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn product(
+        &self,
+        request: &mut Product<'_>,
+        workers: &dyn Workers,
+    ) -> Result<Outcome, provider::Error> {
+        match self.answer {
+            Answer::Computes => Naive::new().product(request, workers),
+            Answer::DoesNot => Ok(Outcome::Unsupported(Reason::Other("not today".into()))),
+            Answer::Fails => {
+                Err(provider::Error::Failed { provider: self.name.into(), source: "broken".into() })
+            }
+        }
+    }
+}
+
+/// A counted provider of f64 products whose threads are `threads`.
+fn fake(name: &'static str, answer: Answer, threads: ThreadOwnership) -> Arc<Counting> {
+    let mut capabilities = Capabilities::sequential([DType::F64]);
+    capabilities.threads = threads;
+    Arc::new(Counting::new(Arc::new(Fake { name, capabilities, answer })))
+}
+
+/// Counted providers "one" and "two", which compute, registered in this order.
+fn two() -> ([Arc<Counting>; 2], CpuBackendBuilder) {
+    let providers =
+        ["one", "two"].map(|name| fake(name, Answer::Computes, ThreadOwnership::Caller));
+    let [one, two] = providers.clone();
+    let builder = CpuBackend::builder().arbiter(CountingArbiter::new(2));
+    (providers, builder.register_provider(one).register_provider(two))
+}
+
+fn multiply(builder: CpuBackendBuilder) -> Result<(), Error> {
+    let product = builder.build()?.matmul(&ones(2), &ones(2))?;
+    assert_eq!(product.as_slice::<f64>().unwrap(), [2.0; 4]);
+    Ok(())
+}
+
+#[test]
+fn x41_the_last_registered_provider_is_asked_first() {
+    let ([one, two], builder) = two();
+    multiply(builder).unwrap();
+    assert_eq!((one.count(), two.count()), (0, 1));
+}
+
+#[test]
+fn x41_a_provider_is_chosen_by_name() {
+    let ([one, two], builder) = two();
+    multiply(builder.provider("one")).unwrap();
+    assert_eq!((one.count(), two.count()), (1, 0));
+    let ([one, two], builder) = self::two();
+    multiply(builder.provider("native")).unwrap();
+    assert_eq!((one.count(), two.count()), (0, 0));
+}
+
+#[test]
+fn x41_a_provider_is_chosen_by_order_of_preference() {
+    let ([one, two], builder) = two();
+    let order = ["mkl", "one", "two"].map(str::to_owned).to_vec();
+    multiply(builder.provider_preference(Preference::Order(order))).unwrap();
+    assert_eq!((one.count(), two.count()), (1, 0));
+}
+
+#[test]
+fn x41_diagnostics_shows_the_chosen_order_and_what_is_registered() {
+    let (_, builder) = two();
+    let diagnostics = builder.provider("one").build().unwrap().diagnostics();
+    let names: Vec<_> = diagnostics.providers.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["one", "two", "native", "naive"]);
+    assert_eq!(diagnostics.registered, ["two", "one", "native", "naive"]);
+    assert_eq!(diagnostics.providers[0].threads, ThreadOwnership::Caller);
+}
+
+#[test]
+fn x40_an_unknown_or_duplicate_provider_is_a_typed_error() {
+    let source = |builder: CpuBackendBuilder| match builder.build().unwrap_err() {
+        Error::BackendSource { source, .. } => *source.downcast::<provider::Error>().unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let unknown = source(CpuBackend::builder().provider("mkl"));
+    assert!(matches!(&unknown, provider::Error::NotFound { name, .. } if name == "mkl"));
+    insta::assert_snapshot!(unknown, @"provider `mkl` was not found: no provider of this name is known; available: native, naive");
+    let duplicate = source(CpuBackend::builder().register_provider(Arc::new(Naive::new())));
+    assert!(matches!(duplicate, provider::Error::Duplicate { name } if name == "naive"));
+}
+
+#[test]
+fn x45_an_unsupported_answer_is_passed_to_the_next_provider() {
+    let picky = fake("picky", Answer::DoesNot, ThreadOwnership::Caller);
+    let builder = CpuBackend::builder().arbiter(CountingArbiter::new(1));
+    // Native and naive follow.
+    multiply(builder.register_provider(picky.clone())).unwrap();
+    let calls = picky.take();
+    assert_eq!(calls.len(), 1);
+    assert!(!calls[0].executed);
+}
+
+#[test]
+fn x45_a_product_that_no_provider_does_is_unsupported() {
+    let picky = fake("picky", Answer::DoesNot, ThreadOwnership::Caller);
+    let builder = CpuBackend::builder().register_provider(picky);
+    let error =
+        multiply(builder.provider_preference(Preference::Only("picky".into()))).unwrap_err();
+    assert!(matches!(error, Error::Unsupported { op: "dot_general", .. }), "{error:?}");
+    insta::assert_snapshot!(error, @"dot_general: no provider does this product: `picky`: not today; add `naive`, which does all of them, to the chain");
+}
+
+#[test]
+fn x45_any_other_failure_is_final() {
+    let ([one, _], builder) = two();
+    let broken = fake("broken", Answer::Fails, ThreadOwnership::Caller);
+    let error = multiply(builder.register_provider(broken)).unwrap_err();
+    let Error::BackendSource { op: "dot_general", source } = error else { panic!("{error:?}") };
+    assert!(matches!(
+        source.downcast_ref::<provider::Error>(),
+        Some(provider::Error::Failed { provider, .. }) if provider == "broken"
+    ));
+    assert_eq!(one.count(), 0);
+}
+
+#[test]
+fn x34_at_budget_one_every_product_is_sequential() {
+    let counted = fake("counted", Answer::Computes, ThreadOwnership::Caller);
+    let builder = CpuBackend::builder().threads(1).arbiter(CountingArbiter::new(2));
+    let mut backend = builder.register_provider(counted.clone()).build().unwrap();
+    backend.matmul(&ones(128), &ones(128)).unwrap();
+    backend.matmul(&ones(2), &ones(2)).unwrap();
+    let widths: Vec<_> = counted.take().iter().map(|call| call.width).collect();
+    assert_eq!(widths, [1, 1]);
+    assert_eq!(backend.diagnostics().fan_outs, 0);
+}
+
+#[test]
+fn x34_at_budget_two_a_product_gets_both_threads_where_that_pays() {
+    let counted = fake("counted", Answer::Computes, ThreadOwnership::Caller);
+    let builder = CpuBackend::builder().threads(2).arbiter(CountingArbiter::new(2));
+    let mut backend = builder.register_provider(counted.clone()).build().unwrap();
+    backend.matmul(&ones(128), &ones(128)).unwrap();
+    backend.matmul(&ones(2), &ones(2)).unwrap();
+    let widths: Vec<_> = counted.take().iter().map(|call| call.width).collect();
+    assert_eq!(widths, [2, 1]);
+}
+
+#[test]
+fn x34_a_provider_with_threads_of_its_own_is_never_fanned_out_as_well() {
+    let inner = fake("inner", Answer::Computes, ThreadOwnership::BoundedPerCall);
+    let builder = CpuBackend::builder().threads(2).arbiter(CountingArbiter::new(2));
+    let mut backend = builder.register_provider(inner.clone()).build().unwrap();
+    backend.matmul(&ones(128), &ones(128)).unwrap();
+    assert_eq!(inner.take()[0].width, 2);
+    assert_eq!(backend.diagnostics().fan_outs, 0);
+}
+
+/// Workers that count what is shared out to them.
+struct Width(usize, AtomicUsize);
+
+impl Workers for Width {
+    fn width(&self) -> usize {
+        self.0
+    }
+
+    fn run(&self, jobs: usize, job: &(dyn Fn(usize) + Sync)) {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        (0..jobs).for_each(job);
+    }
+}
+
+#[test]
+fn x34_the_mode_follows_from_width_work_and_who_owns_the_threads() {
+    let chain = |threads| -> Chain {
+        let provider: Arc<dyn Provider> = fake("it", Answer::Computes, threads);
+        Chain::new([provider])
+    };
+    let (small, large) = (1 << 10, 1 << 24);
+    for (width, work, threads, mode) in [
+        (1, large, ThreadOwnership::Caller, Mode::Sequential),
+        (1, large, ThreadOwnership::BoundedPerCall, Mode::Sequential),
+        (2, small, ThreadOwnership::Caller, Mode::Sequential),
+        (2, small, ThreadOwnership::ProcessWide, Mode::Sequential),
+        (2, large, ThreadOwnership::Caller, Mode::Outer),
+        (2, large, ThreadOwnership::BoundedPerCall, Mode::Inner),
+        (2, large, ThreadOwnership::PerThread, Mode::Inner),
+        (2, large, ThreadOwnership::ProcessWide, Mode::Inner),
+    ] {
+        let workers = Width(width, AtomicUsize::new(0));
+        assert_eq!(Mode::of(&workers, &chain(threads), work), mode, "{width} {work} {threads:?}");
+        assert_eq!(workers.1.into_inner(), 0);
+    }
+    assert_eq!(Mode::of(&Width(2, AtomicUsize::new(0)), &Chain::new([]), large), Mode::Outer);
+}
