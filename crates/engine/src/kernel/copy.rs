@@ -5,7 +5,7 @@
 
 use std::ptr::NonNull;
 
-use tenferro_tensor::{Operand, OperandMut};
+use tenferro_tensor::{DType, Operand, OperandMut};
 
 use super::{
     Grant,
@@ -22,6 +22,7 @@ impl Bits for u8 {}
 impl Bits for u16 {}
 impl Bits for u32 {}
 impl Bits for u64 {}
+impl Bits for [u32; 2] {}
 impl Bits for [u64; 2] {}
 
 /// Copies every element of `source` to the same index of `out`, which has its dtype and shape.
@@ -31,6 +32,8 @@ pub(super) fn copy(grant: &Grant<'_>, source: &Operand<'_>, out: OperandMut<'_>)
         1 => copy_bits::<u8>(grant, source, out),
         2 => copy_bits::<u16>(grant, source, out),
         4 => copy_bits::<u32>(grant, source, out),
+        // Aligned as its components are, not as a `u64` is.
+        8 if source.dtype() == DType::C32 => copy_bits::<[u32; 2]>(grant, source, out),
         8 => copy_bits::<u64>(grant, source, out),
         _ => copy_bits::<[u64; 2]>(grant, source, out),
     }

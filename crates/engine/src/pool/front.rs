@@ -152,6 +152,6 @@ impl Drop for Front {
         for block in self.blocks.iter_mut().flat_map(std::mem::take) {
             self.shared.put(block);
         }
-        self.counts.emptied();
+        self.shared.retire(&self.counts);
     }
 }

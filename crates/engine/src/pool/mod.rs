@@ -2,7 +2,7 @@
 //!
 //! Small blocks lie in a *front* of the thread that dropped them, which only that thread touches: taking and returning
 //! them needs no lock. Large blocks, and what a front has no room for, lie in the pool's shared bins behind a lock that
-//! is never held while anything runs. Everything is bounded by bytes, a front also by count.
+//! is never held while anything runs. Both are bounded by bytes and by count.
 //!
 //! A block names the pool that made it by number. The last drop of a tensor may come on any thread and after the pool
 //! is gone; then the block goes back to the system.
@@ -38,7 +38,7 @@ struct Shared {
     /// Counts clearings; a front that is behind lets go of its blocks. Closed pools are at [`CLOSED`].
     epoch: AtomicU64,
     bins: Mutex<Bins>,
-    /// The counts of every front that was made, its thread alive or not.
+    /// The counts of the fronts of living threads.
     fronts: Mutex<Vec<Arc<FrontCounts>>>,
 }
 
@@ -94,7 +94,8 @@ impl BufferPool {
     /// What the pool keeps and has done.
     #[must_use]
     pub fn statistics(&self) -> PoolStatistics {
-        let mut statistics = self.shared.bins.lock().statistics();
+        let bins = self.shared.bins.lock();
+        let mut statistics = bins.statistics();
         for counts in self.shared.fronts.lock().iter() {
             counts.add_to(&mut statistics);
         }
@@ -114,6 +115,14 @@ impl Drop for BufferPool {
 impl Shared {
     fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// Forgets a front whose thread has ended; what it had done stays in the statistics.
+    fn retire(&self, counts: &Arc<FrontCounts>) {
+        // Both at once, as they are read: nothing is counted twice or not at all.
+        let mut bins = self.bins.lock();
+        self.fronts.lock().retain(|other| !Arc::ptr_eq(other, counts));
+        bins.count_reused(counts.reused());
     }
 
     /// Keeps a block that no front has room for.
@@ -154,5 +163,24 @@ impl Recycle for Recycler {
     #[inline]
     fn recycle(&self, block: Block) {
         front::put(block);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BufferPool, front};
+
+    #[test]
+    fn x52_the_counts_of_ended_threads_do_not_pile_up() {
+        let pool = BufferPool::new(1 << 20);
+        std::thread::scope(|scope| {
+            for _ in 0..20 {
+                let cycle = || front::put(pool.take(10).unwrap());
+                scope.spawn(cycle).join().unwrap();
+            }
+        });
+        assert_eq!(pool.shared.fronts.lock().len(), 0);
+        let statistics = pool.statistics();
+        assert_eq!((statistics.fresh, statistics.reused, statistics.kept_blocks), (1, 19, 1));
     }
 }

@@ -52,8 +52,12 @@ impl FrontCounts {
         self.kept_bytes.load(Ordering::Relaxed)
     }
 
+    pub(super) fn reused(&self) -> u64 {
+        self.reused.load(Ordering::Relaxed)
+    }
+
     pub(super) fn add_to(&self, statistics: &mut PoolStatistics) {
-        statistics.reused += self.reused.load(Ordering::Relaxed);
+        statistics.reused += self.reused();
         statistics.kept_blocks += self.kept_blocks.load(Ordering::Relaxed);
         statistics.kept_bytes += self.kept_bytes.load(Ordering::Relaxed);
     }
