@@ -147,7 +147,10 @@ mod tests {
         assert_eq!(put(&mut bins, 512), [1024]);
         assert_eq!(put(&mut bins, 2048), [2048]);
         let statistics = bins.statistics();
-        assert_eq!((statistics.kept_bytes, statistics.kept_blocks, statistics.released), (576, 2, 2));
+        assert_eq!(
+            (statistics.kept_bytes, statistics.kept_blocks, statistics.released),
+            (576, 2, 2)
+        );
         drop(bins.clear());
         assert_eq!((bins.statistics().kept_bytes, bins.statistics().kept_blocks), (0, 0));
         assert_eq!(put(&mut bins, 1024), [0; 0]);
