@@ -118,3 +118,25 @@ fn x27_a_backend_with_a_wait_limit_has_an_arbiter_of_its_own() {
     let both = CpuBackend::builder().wait_limit(limit).arbiter(CountingArbiter::new(1)).build();
     assert!(matches!(both, Err(tenferro_cpu::Error::Validation { .. })));
 }
+
+#[test]
+fn x24_warm_operations_take_no_lock_of_the_arbiter() {
+    let (owner, arbiter) = backend(2, 2);
+    let (mut operations, x) = (owner.clone(), vector(16));
+    let mut warm = || {
+        for _ in 0..100 {
+            operations.add(&x, &x).unwrap();
+        }
+        owner
+            .with_execution_scope(|| {
+                for _ in 0..100 {
+                    operations.add(&x, &x).unwrap();
+                }
+            })
+            .unwrap();
+    };
+    warm();
+    let before = arbiter.snapshot().statistics.slow_paths;
+    warm();
+    assert_eq!(arbiter.snapshot().statistics.slow_paths, before);
+}

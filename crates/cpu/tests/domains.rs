@@ -270,6 +270,56 @@ fn x31_each_job_of_a_fan_out_runs_once_whatever_the_executor_does() {
     }
 }
 
+/// Starts the last job on a thread of its own and returns without waiting for it.
+struct Hasty;
+
+impl Executor for Hasty {
+    fn name(&self) -> &'static str {
+        "rogue"
+    }
+
+    fn capabilities(&self) -> ExecutorCapabilities {
+        ExecutorCapabilities { width: 2, affinity: Affinity::Floating }
+    }
+
+    fn enter(&self, _width: usize, job: &mut (dyn FnMut() + Send)) -> Result<(), ExecutorFault> {
+        job();
+        Ok(())
+    }
+
+    fn fan_out(&self, _width: usize, jobs: usize, job: &(dyn Fn(usize) + Sync)) {
+        // SAFETY: as wrong as an executor in unsafe code can be; but the job is started before this returns, and a
+        // started job is waited for, so that the borrow is not used when it has ended.
+        let job: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(job) };
+        thread::spawn(move || job(jobs - 1));
+        (0..jobs - 1).for_each(job);
+    }
+}
+
+#[test]
+fn x31_started_jobs_of_an_executor_that_returned_early_are_waited_for() {
+    watchdog(|| {
+        let ended = Arc::new(AtomicUsize::new(0));
+        let (count, started) = (ended.clone(), std::sync::Barrier::new(2));
+        let probe = Probe::new(move |workers| {
+            workers.run(2, &|index| {
+                started.wait();
+                if index == 1 {
+                    // Long after the executor has returned.
+                    thread::sleep(std::time::Duration::from_millis(30));
+                }
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+            assert_eq!(count.load(Ordering::Relaxed), 2);
+        });
+        let builder = CpuBackend::builder().arbiter(CountingArbiter::new(2));
+        let builder = builder.executor(DomainOwnership::External, Arc::new(Hasty));
+        let mut backend = builder.register_provider(probe).build().unwrap();
+        backend.matmul(&ones(128), &ones(128)).unwrap();
+        assert_eq!(ended.load(Ordering::Relaxed), 2);
+    });
+}
+
 #[test]
 fn x31_a_panic_of_an_executor_propagates_and_everything_is_released() {
     let (mut backend, _) = rogue(DomainOwnership::External, Fault::Panics);

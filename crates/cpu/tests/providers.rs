@@ -12,13 +12,13 @@ use std::sync::{
 use common::{CountingArbiter, ones};
 use tenferro_cpu::{CpuBackend, CpuBackendBuilder, Error};
 use tenferro_engine::Mode;
-use tenferro_ops::TensorComposite;
+use tenferro_ops::{Engine, Scale, TensorComposite};
 use tenferro_provider::{
     self as provider, Capabilities, Chain, Outcome, Preference, Product, Provider, Reason,
     ThreadOwnership, Workers, counting::Counting,
 };
 use tenferro_providers::Naive;
-use tenferro_tensor::DType;
+use tenferro_tensor::{AsOperand, Contraction, DType, Tensor};
 
 /// What a provider of these tests answers.
 #[derive(Clone, Copy)]
@@ -152,6 +152,25 @@ fn x45_a_product_that_no_provider_does_is_unsupported() {
         multiply(builder.provider_preference(Preference::Only("picky".into()))).unwrap_err();
     assert!(matches!(error, Error::Unsupported { op: "dot_general", .. }), "{error:?}");
     insta::assert_snapshot!(error, @"dot_general: no provider does this product: `picky`: not today; add `naive`, which does all of them, to the chain");
+}
+
+#[test]
+fn x32_x45_an_unsupported_product_leaves_the_output_untouched() {
+    let picky = fake("picky", Answer::DoesNot, ThreadOwnership::Caller);
+    let builder = CpuBackend::builder().register_provider(picky);
+    let only = builder.provider_preference(Preference::Only("picky".into()));
+    let mut backend = only.build().unwrap();
+    let contraction = Contraction::over([1], [0]);
+    let (x, mut out) = (ones(2), Tensor::full(vec![2, 2], 7.0_f64).unwrap());
+    let result = backend.contract_into(
+        &contraction,
+        &x.as_operand(),
+        &x.as_operand(),
+        Scale::ASSIGN,
+        out.as_operand_mut().unwrap(),
+    );
+    assert!(matches!(result, Err(Error::Unsupported { .. })), "{result:?}");
+    assert_eq!(out.as_slice::<f64>().unwrap(), [7.0; 4]);
 }
 
 #[test]

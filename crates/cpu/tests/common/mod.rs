@@ -4,7 +4,7 @@
 use std::{
     panic::resume_unwind,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
         mpsc,
     },
@@ -247,6 +247,21 @@ impl Provider for Probe {
         (self.hook)(workers);
         self.naive.product(request, workers)
     }
+}
+
+/// A backend whose products call `hook` with a clone of it first.
+pub(crate) fn calling_back(
+    threads: usize,
+    arbiter: &Arc<CountingArbiter>,
+    hook: impl Fn(CpuBackend, &dyn Workers) + Send + Sync + 'static,
+) -> CpuBackend {
+    let itself = Arc::new(OnceLock::<CpuBackend>::new());
+    let known = itself.clone();
+    let probe = Probe::new(move |workers| hook(known.get().unwrap().clone(), workers));
+    let builder = CpuBackend::builder().threads(threads).arbiter(arbiter.clone());
+    let backend = builder.register_provider(probe).build().unwrap();
+    assert!(itself.set(backend.clone()).is_ok());
+    backend
 }
 
 /// `[1, 2, .., n]` as f64.
