@@ -321,8 +321,14 @@ fn check(
                 into_destination(&mut backend, &primitive, &inputs, &meta, &mut Dice(seed));
             agree(&primitive, &inputs, &written, &expected)?;
         }
+        let in_session = backend.with_backend_session(|engine| engine.apply(&primitive, &inputs));
+        agree(&primitive, &inputs, &in_session, &expected)?;
     }
     Ok(())
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 fn backends() -> Vec<CpuBackend> {
@@ -338,8 +344,7 @@ fn x53_every_row_agrees_with_the_reference_in_every_layout() {
         prop::collection::vec(0..5_usize, 0..5),
         any::<u64>(),
     );
-    let config =
-        ProptestConfig { cases: 12_000, failure_persistence: None, ..ProptestConfig::default() };
+    let config = config(30_000);
     proptest!(config, |((row, dtype, extents, seed) in cases)| {
         check(&backends, row, dtype, &extents, seed).map_err(TestCaseError::fail)?;
     });
@@ -363,12 +368,7 @@ fn x50_every_row_agrees_with_the_reference_where_threads_share_it() {
         proptest::sample::select(extents.to_vec()),
         any::<u64>(),
     );
-    let config = ProptestConfig {
-        cases: 60,
-        max_shrink_iters: 20,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    };
+    let config = ProptestConfig { max_shrink_iters: 20, ..config(40) };
     proptest!(config, |((row, dtype, extents, seed) in cases)| {
         check(&backends, row, dtype, &extents, seed).map_err(|text| TestCaseError::fail(text.chars().take(400).collect::<String>()))?;
     });
@@ -479,12 +479,114 @@ fn p6_a_scaled_product_agrees_with_the_reference_and_factors_of_zero_read_nothin
         any::<u64>(),
         0..3_usize,
     );
-    let config =
-        ProptestConfig { cases: 6000, failure_persistence: None, ..ProptestConfig::default() };
+    let config = config(12_000);
     proptest!(config, |((dtype, extents, seed, at) in cases)| {
         scaled_product(&mut backends[at].clone(), dtype, &extents, seed)
             .map_err(TestCaseError::fail)?;
     });
+}
+
+#[test]
+fn p6_large_batches_agree_with_the_reference_and_at_every_width() {
+    let backends = backends();
+    let mut dice = Dice(3);
+    for (batch, conjugation) in [
+        (BatchPosition::Leading, Conjugation::Plain),
+        (BatchPosition::Trailing, Conjugation::Conjugated),
+    ] {
+        let contraction = Contraction {
+            lhs_contracting: [2].into(),
+            rhs_contracting: [0].into(),
+            lhs_batch: [0].into(),
+            rhs_batch: [2].into(),
+            batch,
+            lhs: conjugation,
+            ..Contraction::default()
+        };
+        let primitive = Primitive::from(Dot::DotGeneral { contraction: contraction.clone() });
+        for (dtype, beta) in [(DType::F64, 0), (DType::C32, 2)] {
+            let mut draw = |extents: &[usize]| {
+                let place = Place::scattered(&mut dice, extents);
+                Stored::drawn(&mut dice, dtype, Draw::Tame, place)
+            };
+            // 19 products of (61, 50) by (50, 75): 4.3 million steps.
+            let (lhs, rhs) = (draw(&[19, 61, 50]), draw(&[50, 75, 19]));
+            let extents = match batch {
+                BatchPosition::Leading => [19, 61, 75],
+                BatchPosition::Trailing => [61, 75, 19],
+            };
+            let old = draw(&extents);
+            let (lhs, rhs) = (lhs.view(), rhs.view());
+            let inputs = [lhs.as_operand(), rhs.as_operand()];
+            let scale = Scale { alpha: Factor::from(-1.5), beta: Factor::from(beta) };
+            let mut expected = old.view().to_tensor().unwrap();
+            let reference = expected.as_operand_mut().unwrap();
+            Reference
+                .contract_into(&contraction, &inputs[0], &inputs[1], scale, reference)
+                .unwrap();
+            let mut bound = bounds(&primitive, &inputs, &expected).unwrap();
+            bound.iter_mut().for_each(|bound| *bound *= 4.0);
+            let mut before: Option<Tensor> = None;
+            for backend in &backends {
+                let mut out = Stored::poisoned(dtype, old.place.clone());
+                if beta != 0 {
+                    out.copy_from(&old);
+                }
+                let mut view = out.view_mut();
+                let destination = view.as_operand_mut();
+                let mut backend = backend.clone();
+                backend
+                    .contract_into(&contraction, &inputs[0], &inputs[1], scale, destination)
+                    .unwrap();
+                let written = out.view().to_tensor().unwrap();
+                assert!(close(&written, &expected, &bound), "{dtype} {batch:?}");
+                assert!(before.as_ref().is_none_or(|before| same(before, &written)));
+                before = Some(written);
+            }
+        }
+    }
+    assert!(backends[1].domain().fan_outs() > 0 && backends[2].domain().fan_outs() > 0);
+}
+
+#[test]
+fn a_destination_that_does_not_fit_is_refused_as_by_the_reference_and_left_alone() {
+    let mut backend = backend(2);
+    let (x, y) = (Tensor::ones(DType::F64, [3]).unwrap(), Tensor::ones(DType::I64, [3]).unwrap());
+    let add = Primitive::from(Elementwise::Add);
+    for (operand, dtype, extents) in
+        [(&x, DType::F64, [4]), (&x, DType::F32, [3]), (&y, DType::U64, [3]), (&y, DType::I64, [0])]
+    {
+        let inputs = [operand.as_operand(), operand.as_operand()];
+        let mut out = Stored::poisoned(dtype, Place::scattered(&mut Dice(1), &extents));
+        let before = out.snapshot();
+        let theirs = Reference.apply_into(&add, &inputs, out.view_mut().as_operand_mut());
+        let ours = backend.apply_into(&add, &inputs, out.view_mut().as_operand_mut());
+        assert!(same_error(&ours.unwrap_err(), &theirs.unwrap_err()));
+        assert!(out.is_untouched(&before));
+    }
+    let (contraction, half) = (Contraction::over([0], [0]), Factor::from(0.5));
+    for (operand, alpha, beta, dtype) in [
+        (&y, half, Factor::ZERO, DType::I64),
+        (&y, Factor::ZERO, half, DType::I64),
+        (&y, Factor::from(Complex64::I), Factor::ZERO, DType::I64),
+        (&x, Factor::from(Complex64::I), Factor::ZERO, DType::F64),
+        (&x, Factor::ONE, Factor::ONE, DType::F32),
+    ] {
+        let (lhs, scale) = (operand.as_operand(), Scale { alpha, beta });
+        let mut out = Stored::poisoned(dtype, Place::dense(&[]));
+        let before = out.snapshot();
+        let theirs = Reference.contract_into(
+            &contraction,
+            &lhs,
+            &lhs,
+            scale,
+            out.view_mut().as_operand_mut(),
+        );
+        let ours =
+            backend.contract_into(&contraction, &lhs, &lhs, scale, out.view_mut().as_operand_mut());
+        assert!(same_error(&ours.unwrap_err(), &theirs.unwrap_err()));
+        assert!(out.is_untouched(&before));
+    }
 }
 
 #[test]

@@ -245,6 +245,11 @@ impl Stored {
         })
     }
 
+    /// Takes over the elements of another one of the same dtype and place.
+    pub(super) fn copy_from(&mut self, other: &Stored) {
+        self.bytes.copy_from_slice(&other.bytes);
+    }
+
     /// A copy, to compare with what it was.
     pub(super) fn snapshot(&self) -> Vec<u128> {
         self.bytes.clone()
