@@ -4,12 +4,16 @@
 
 mod samples;
 
-use std::{fs, sync::Arc, thread};
+use std::{
+    fs,
+    sync::{Arc, mpsc},
+    thread,
+};
 
 use samples::{Dice, backend};
 use tenferro_arbiter::{CpuSet, FairArbiter};
 use tenferro_cpu::CpuBackend;
-use tenferro_tensor::{DType, Tensor, TensorElementwise};
+use tenferro_tensor::{DType, Tensor, TensorElementwise, TensorStructural};
 
 /// More than a thread keeps of its own: 1 MiB.
 const LARGE: usize = 1 << 17;
@@ -141,6 +145,45 @@ fn x52_two_backends_do_not_share_buffers() {
     drop(one);
     drop(yours);
     assert_eq!(other.diagnostics().buffers.kept_blocks, 1);
+}
+
+#[test]
+fn x52_no_block_is_lost_when_tensors_change_threads() {
+    let owner = limited(1 << 20);
+    let threads = 4;
+    let (senders, receivers): (Vec<_>, Vec<_>) =
+        (0..threads).map(|_| mpsc::channel::<(Tensor, f64)>()).unzip();
+    let workers: Vec<_> = receivers
+        .into_iter()
+        .enumerate()
+        .map(|(me, received)| {
+            let (mut backend, next) = (owner.clone(), senders[(me + 1) % threads].clone());
+            thread::spawn(move || {
+                let mut dice = Dice(me as u64);
+                for round in 0..400 {
+                    let mark = (1000 * me + round) as f64;
+                    let mark_tensor = Tensor::scalar(mark).unwrap();
+                    let extent = if dice.one_in(10) { 20_000 } else { 1 + dice.roll(600) };
+                    let x = backend.broadcast_in_dim(&mark_tensor, [extent], []).unwrap();
+                    // What somebody else made still has its own elements.
+                    if let Ok((tensor, mark)) = received.try_recv() {
+                        assert!(tensor.as_slice::<f64>().unwrap().iter().all(|&x| x == mark));
+                    }
+                    if dice.one_in(2) {
+                        let _ = next.send((x, mark));
+                    }
+                }
+            })
+        })
+        .collect();
+    drop(senders);
+    for worker in workers {
+        worker.join().unwrap();
+    }
+    let buffers = owner.diagnostics().buffers;
+    assert_eq!(buffers.fresh, buffers.released + buffers.kept_blocks, "{buffers:?}");
+    assert!(buffers.released > 0 && buffers.reused > buffers.fresh, "{buffers:?}");
+    assert!(buffers.kept_bytes <= buffers.limit_bytes, "{buffers:?}");
 }
 
 /// The resident memory of this process in bytes.
