@@ -3,10 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use tenferro_arbiter::{
-    Arbiter, CpuSet, FairArbiter, Policy, Sizing, allowed_cpus, process_arbiter,
+    Arbiter, ClaimKind, CpuSet, FairArbiter, Policy, ProviderClaim, ProviderKey, Sizing,
+    allowed_cpus, process_arbiter,
 };
 use tenferro_engine::{CpuEngine, refused};
-use tenferro_provider::{self as provider, Preference, Provider, Registry};
+use tenferro_provider::{self as provider, Exclusion, Preference, Provider, Registry};
 use tenferro_providers::{Naive, Native};
 use tenferro_scope::{self as scope, DomainConfig, DomainOwnership, Executor, ResourceDomain};
 use tenferro_tensor::{Error, Validation};
@@ -66,6 +67,9 @@ impl CpuBackendBuilder {
     }
 
     /// The provider that is asked first, by name.
+    ///
+    /// If it must be alone to use several threads, permits of this backend keep others out of it. Where none is named
+    /// such a provider computes on one thread.
     pub fn provider(self, name: impl Into<String>) -> Self {
         self.provider_preference(Preference::Named(name.into()))
     }
@@ -128,7 +132,11 @@ impl CpuBackendBuilder {
         let width = self.threads.unwrap_or_else(|| self.own_width(&sizing, &*arbiter));
         let registry = registry(self.providers)?;
         let providers = registry.select(&self.preference).map_err(unavailable)?;
-        let config = DomainConfig { width, cpus: self.cpus.clone(), arbiter, provider: None };
+        let named = self.preference != Preference::Registered;
+        let claim =
+            if named { providers.first().and_then(|first| claim(first, width)) } else { None };
+        let providers = if claim.is_some() { providers.holding_first() } else { providers };
+        let config = DomainConfig { width, cpus: self.cpus.clone(), arbiter, provider: claim };
         let domain = match self.executor {
             None => ResourceDomain::managed(config),
             Some((ownership, executor)) => {
@@ -190,6 +198,24 @@ fn registry(added: Vec<Arc<dyn Provider>>) -> Result<Registry> {
         .try_fold(Registry::builder(), |registry, provider| registry.register(provider))
         .map(provider::RegistryBuilder::build)
         .map_err(unavailable)
+}
+
+/// The claim under which permits of `width` threads keep others out of a provider; `None` if that is not needed.
+fn claim(provider: &dyn Provider, width: usize) -> Option<ProviderClaim> {
+    let kind = match provider.capabilities().exclusion(width) {
+        Exclusion::Free => return None,
+        Exclusion::Provider => ClaimKind::Exclusive,
+        Exclusion::Process => ClaimKind::Unbounded,
+    };
+    Some(ProviderClaim::new(key(provider.name()), kind))
+}
+
+/// The key of a provider: the same for backends that name the same one. FNV-1a of the name.
+fn key(name: &str) -> ProviderKey {
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    ProviderKey(hash)
 }
 
 fn unavailable(error: provider::Error) -> Error {

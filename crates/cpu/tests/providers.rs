@@ -4,20 +4,25 @@
 
 mod common;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
 };
 
-use common::{CountingArbiter, ones};
+use common::{CountingArbiter, core_error, ones, watchdog};
+use tenferro_arbiter as arbiter;
 use tenferro_cpu::{CpuBackend, CpuBackendBuilder, Error};
 use tenferro_engine::Mode;
 use tenferro_ops::{Engine, Scale, TensorComposite};
 use tenferro_provider::{
     self as provider, Capabilities, Chain, Outcome, Preference, Product, Provider, Reason,
-    ThreadOwnership, Workers, counting::Counting,
+    Reentrancy, ThreadOwnership, Workers, counting::Counting,
 };
 use tenferro_providers::Naive;
+use tenferro_scope as scope;
 use tenferro_tensor::{AsOperand, Contraction, DType, Tensor};
 
 /// What a provider of these tests answers.
@@ -255,4 +260,68 @@ fn x34_the_mode_follows_from_width_work_and_who_owns_the_threads() {
         assert_eq!(workers.1.into_inner(), 0);
     }
     assert_eq!(Mode::of(&Width(2, AtomicUsize::new(0)), &Chain::new([]), large), Mode::Outer);
+}
+
+/// A counted provider that one caller at a time may enter with more than one thread.
+fn exclusive(name: &'static str, threads: ThreadOwnership) -> Arc<Counting> {
+    let mut capabilities = Capabilities::sequential([DType::F64]);
+    capabilities.threads = threads;
+    capabilities.reentrancy = Reentrancy::Exclusive;
+    Arc::new(Counting::new(Arc::new(Fake { name, capabilities, answer: Answer::Computes })))
+}
+
+#[test]
+fn x13_a_named_exclusive_provider_is_held_until_the_scope_returns_or_unwinds() {
+    watchdog(|| {
+        let arbiter = CountingArbiter::impatient(4);
+        let lone = exclusive("lone", ThreadOwnership::BoundedPerCall);
+        let build = |provider: &Arc<Counting>| {
+            let builder = CpuBackend::builder().threads(2).arbiter(arbiter.clone());
+            let builder = builder.register_provider(provider.clone());
+            builder.provider(provider.name()).build().unwrap()
+        };
+        let other = exclusive("other", ThreadOwnership::BoundedPerCall);
+        let (owner, second, beside) = (build(&lone), build(&lone), build(&other));
+        let elsewhere = |backend: &CpuBackend| {
+            thread::scope(|threads| {
+                threads.spawn(|| backend.with_execution_scope(|| ())).join().unwrap()
+            })
+        };
+        owner
+            .with_execution_scope(|| {
+                owner.clone().matmul(&ones(128), &ones(128)).unwrap();
+                // CPUs there are, the provider there is not.
+                let error = core_error(elsewhere(&second));
+                let scope::Error::Admission(arbiter::Error::WaitLimit { holders, .. }) = error
+                else {
+                    panic!("{error:?}")
+                };
+                assert!(holders[0].provider.is_some(), "{holders:?}");
+                elsewhere(&beside).unwrap();
+                // One thread excludes nobody.
+                let mut small = second.clone();
+                let small = thread::spawn(move || small.matmul(&ones(2), &ones(2)).unwrap());
+                assert_eq!(small.join().unwrap().as_slice::<f64>().unwrap(), [2.0; 4]);
+            })
+            .unwrap();
+        elsewhere(&second).unwrap();
+        let unwound = common::panic_message(|| {
+            owner.with_execution_scope(|| panic!("inside")).unwrap();
+        });
+        assert_eq!(unwound, "inside");
+        elsewhere(&second).unwrap();
+        let widths: Vec<_> = lone.take().iter().map(|call| call.width).collect();
+        assert_eq!(widths, [2, 1]);
+    });
+}
+
+#[test]
+fn x22_an_exclusive_provider_that_nobody_named_computes_on_one_thread() {
+    for threads in [ThreadOwnership::BoundedPerCall, ThreadOwnership::ProcessWide] {
+        let lone = exclusive("lone", threads);
+        let builder = CpuBackend::builder().threads(2).arbiter(CountingArbiter::new(2));
+        let mut backend = builder.register_provider(lone.clone()).build().unwrap();
+        backend.matmul(&ones(128), &ones(128)).unwrap();
+        assert_eq!(lone.take()[0].width, 1);
+    }
 }

@@ -1,35 +1,48 @@
 //! Providers in the order in which they are asked.
 //!
 //! A chain is what a backend keeps after choosing. It holds no request and no state; the first provider that does not
-//! say "unsupported" answers for good.
+//! say "unsupported" answers for good. Its invariant: a provider that must be alone to use several threads gets one,
+//! unless the caller has said that it holds the provider.
 
 use std::{fmt, sync::Arc};
 
-use crate::{Error, Outcome, Product, Provider, Workers};
+use crate::{Error, Exclusion, Outcome, Product, Provider, Sequential, Workers};
 
 /// Providers in order of preference; cheap to clone.
 #[derive(Clone)]
-pub struct Chain(Arc<[Arc<dyn Provider>]>);
+pub struct Chain {
+    providers: Arc<[Arc<dyn Provider>]>,
+    /// How many of the first providers the caller holds against others.
+    held: usize,
+}
 
 impl Chain {
     /// The chain of these providers, most preferred first.
     #[must_use]
     pub fn new(providers: impl IntoIterator<Item = Arc<dyn Provider>>) -> Self {
-        Self(providers.into_iter().collect())
+        Self { providers: providers.into_iter().collect(), held: 0 }
+    }
+
+    /// The same chain for a caller whose permits for several threads keep others out of its first provider.
+    #[must_use]
+    pub fn holding_first(self) -> Self {
+        Self { held: 1, ..self }
     }
 
     /// The most preferred provider; `None` for an empty chain.
     #[must_use]
     pub fn first(&self) -> Option<&dyn Provider> {
-        self.0.first().map(|provider| &**provider)
+        self.providers.first().map(|provider| &**provider)
     }
 
     /// The providers, most preferred first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &dyn Provider> {
-        self.0.iter().map(|provider| &**provider)
+        self.providers.iter().map(|provider| &**provider)
     }
 
     /// Asks one provider after the other until one does not answer "unsupported", and says which one executed.
+    ///
+    /// One that must be alone to use several threads, and is not held, computes on the calling thread.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if none does the product: the output is untouched. Any other error of a provider is
@@ -41,7 +54,9 @@ impl Chain {
     ) -> Result<&dyn Provider, Error> {
         // Allocates nothing unless a provider refuses.
         let mut refusals = Vec::new();
-        for provider in self.iter() {
+        for (place, provider) in self.iter().enumerate() {
+            let alone = provider.capabilities().exclusion(workers.width()) != Exclusion::Free;
+            let workers = if alone && place >= self.held { &Sequential } else { workers };
             match provider.product(request, workers)? {
                 Outcome::Executed => return Ok(provider),
                 Outcome::Unsupported(reason) => refusals.push((provider.name().to_owned(), reason)),

@@ -39,7 +39,8 @@ pub struct DomainConfig {
     pub cpus: Option<CpuSet>,
     /// Who admits.
     pub arbiter: Arc<dyn Arbiter>,
-    /// A provider that needs to be excluded from others while a permit is held.
+    /// A provider that others are kept out of while a permit for several threads is held: operations, scopes and
+    /// the caller's own work. What uses one thread by nature excludes nobody.
     pub provider: Option<ProviderClaim>,
 }
 
@@ -70,19 +71,20 @@ pub(super) struct Requests {
 
 impl Requests {
     fn new(config: &DomainConfig) -> Self {
-        let request = |width: usize, label: Label| {
-            let mut request = Request::up_to(width).label(label);
-            if let Some(cpus) = &config.cpus {
-                request = request.on(cpus.clone());
-            }
-            match config.provider {
-                Some(claim) => request.with_provider(claim),
+        let unclaimed = |width: usize, label: Label| {
+            let request = Request::up_to(width).label(label);
+            match &config.cpus {
+                Some(cpus) => request.on(cpus.clone()),
                 None => request,
             }
         };
+        let request = |width: usize, label: Label| match config.provider {
+            Some(claim) => unclaimed(width, label).with_provider(claim),
+            None => unclaimed(width, label),
+        };
         Self {
             wide: request(config.width, Label::new(&"operation")),
-            narrow: request(1, Label::new(&"operation")),
+            narrow: unclaimed(1, Label::new(&"operation")),
             scope: request(config.width, Label::new(&"scope")),
             installed: request(config.width, Label::new(&"session")),
         }
