@@ -99,3 +99,20 @@ fn f54_a_full_pool_makes_room_for_the_shapes_that_are_used_now() {
     drop(backend.add(&large, &large).unwrap());
     assert_eq!(backend.diagnostics().buffers.kept_bytes, buffers.kept_bytes);
 }
+
+#[test]
+fn f54_a_full_pool_lets_go_of_what_was_not_used_for_longest() {
+    let arbiter = common::CountingArbiter::new(1);
+    let builder = tenferro_cpu::CpuBackend::builder().arbiter(arbiter).buffer_limit(1 << 20);
+    let mut backend = builder.build().unwrap();
+    // 512, 256 and 448 KiB, of which two fit.
+    let [often, once, new] = [1 << 16, 1 << 15, 57_344].map(common::vector);
+    for x in [&often, &once, &often, &new] {
+        drop(backend.add(x, x).unwrap());
+    }
+    assert_eq!(backend.diagnostics().buffers.fresh, 3);
+    for x in [&often, &new] {
+        drop(backend.add(x, x).unwrap());
+    }
+    assert_eq!(backend.diagnostics().buffers.fresh, 3);
+}
