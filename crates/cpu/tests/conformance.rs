@@ -344,7 +344,7 @@ fn x53_every_row_agrees_with_the_reference_in_every_layout() {
         prop::collection::vec(0..5_usize, 0..5),
         any::<u64>(),
     );
-    let config = config(30_000);
+    let config = config(12_000);
     proptest!(config, |((row, dtype, extents, seed) in cases)| {
         check(&backends, row, dtype, &extents, seed).map_err(TestCaseError::fail)?;
     });
@@ -368,7 +368,7 @@ fn x50_every_row_agrees_with_the_reference_where_threads_share_it() {
         proptest::sample::select(extents.to_vec()),
         any::<u64>(),
     );
-    let config = ProptestConfig { max_shrink_iters: 20, ..config(40) };
+    let config = ProptestConfig { max_shrink_iters: 20, ..config(24) };
     proptest!(config, |((row, dtype, extents, seed) in cases)| {
         check(&backends, row, dtype, &extents, seed).map_err(|text| TestCaseError::fail(text.chars().take(400).collect::<String>()))?;
     });
@@ -500,7 +500,7 @@ fn p6_scaled_products_of_middling_size_agree_with_the_reference() {
         any::<u64>(),
         0..3_usize,
     );
-    let config = ProptestConfig { max_shrink_iters: 20, ..config(60) };
+    let config = ProptestConfig { max_shrink_iters: 20, ..config(30) };
     proptest!(config, |((dtype, extents, seed, at) in cases)| {
         let agreed = scaled_product(&mut backends[at].clone(), dtype, &extents, seed);
         agreed.map_err(|text| TestCaseError::fail(text.chars().take(400).collect::<String>()))?;
