@@ -54,7 +54,8 @@ impl CpuEngine {
     #[inline]
     pub fn apply(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
         let op = primitive.name();
-        let entry = self.domain.admit(breadth(primitive, inputs)).map_err(|e| refused(op, e))?;
+        let entry =
+            self.domain.admit(self.breadth(primitive, inputs)).map_err(|e| refused(op, e))?;
         entry
             .run(|guard| self.run(&guard.workers(), primitive, inputs))
             .map_err(|e| refused(op, e))?
@@ -71,7 +72,8 @@ impl CpuEngine {
         out: OperandMut<'_>,
     ) -> Result<()> {
         let op = primitive.name();
-        let entry = self.domain.admit(breadth(primitive, inputs)).map_err(|e| refused(op, e))?;
+        let entry =
+            self.domain.admit(self.breadth(primitive, inputs)).map_err(|e| refused(op, e))?;
         entry
             .run(move |guard| self.run_into(&guard.workers(), primitive, inputs, out))
             .map_err(|e| refused(op, e))?
@@ -140,13 +142,18 @@ impl CpuEngine {
         kernel::contract(&self.grant(workers), contraction, inputs, scale, out)
     }
 
+    /// How many CPUs an operation has work for, judged by its operands before they are checked.
+    #[inline]
+    fn breadth(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Breadth {
+        // Alone, nothing can be shared out.
+        if self.domain.width() == 1 { Breadth::Narrow } else { breadth(primitive, inputs) }
+    }
+
     fn grant<'g>(&'g self, workers: &'g dyn Workers) -> Grant<'g> {
         Grant::new(workers, &self.pool, &self.providers)
     }
 }
 
-/// How many CPUs an operation has work for, judged by its operands before they are checked.
-#[inline]
 fn breadth(primitive: &Primitive, inputs: &[Operand<'_>]) -> Breadth {
     if let (Primitive::Dot(Dot::DotGeneral { contraction }), [lhs, rhs]) = (primitive, inputs) {
         return contraction_breadth(contraction, &[*lhs, *rhs]);

@@ -49,8 +49,8 @@ pub enum Error {
     Validation {
         /// The operation that refused.
         op: &'static str,
-        /// What does not fit.
-        problem: Validation,
+        /// What does not fit. Boxed, because every result of an operation carries the room for its error.
+        problem: Box<Validation>,
     },
     /// A computation has no result in its dtype, such as an integer division by zero.
     #[error("{op}: {problem}")]
@@ -66,7 +66,7 @@ pub enum Error {
         /// The operation that was refused.
         op: &'static str,
         /// What is active, and the way out.
-        reason: String,
+        reason: Box<str>,
     },
     /// This engine, domain or dtype does not have the operation.
     #[error("{op}: {reason}")]
@@ -74,7 +74,7 @@ pub enum Error {
         /// The operation that is not there.
         op: &'static str,
         /// What is missing, and the way out.
-        reason: String,
+        reason: Box<str>,
     },
     /// The execution core failed; the source says how and can be downcast.
     #[error("{op}: {source}")]
@@ -95,6 +95,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// What does not fit about an argument, if that is what was refused.
+    #[must_use]
+    pub fn validation(&self) -> Option<&Validation> {
+        match self {
+            Error::Validation { problem, .. } => Some(problem),
+            _ => None,
+        }
+    }
+
     /// Which operation refused.
     #[must_use]
     pub fn op(&self) -> &'static str {
@@ -281,8 +290,9 @@ pub enum Validation {
 impl Validation {
     /// This problem, found by the operation named.
     #[must_use]
+    #[cold]
     pub fn of(self, op: &'static str) -> Error {
-        Error::Validation { op, problem: self }
+        Error::Validation { op, problem: Box::new(self) }
     }
 }
 

@@ -14,7 +14,11 @@ pub(crate) const INLINE_RANK: usize = 6;
 
 /// The extents of a tensor's axes, first axis fastest in memory.
 #[derive(Clone)]
-pub struct Shape(Extents);
+pub struct Shape {
+    /// The product of the extents, which every operation asks for.
+    elements: usize,
+    extents: Extents,
+}
 
 /// Not a `SmallVec`: a clone of the inline form is one copy of fixed size, which every operation pays.
 #[derive(Clone)]
@@ -41,31 +45,35 @@ impl Shape {
 
     /// The shape with extents whose product is known to be representable.
     fn trusted(extents: &[usize]) -> Self {
-        Self(if extents.len() <= INLINE_RANK {
+        let elements = extents.iter().product();
+        let extents = if extents.len() <= INLINE_RANK {
             let mut inline = [0; INLINE_RANK];
             inline[..extents.len()].copy_from_slice(extents);
             Extents::Inline { rank: extents.len() as u8, extents: inline }
         } else {
             Extents::Heap(extents.into())
-        })
+        };
+        Self { elements, extents }
     }
 
     /// Whether the extents are kept without an allocation.
     #[inline]
     pub(crate) fn is_inline(&self) -> bool {
-        matches!(self.0, Extents::Inline { .. })
+        matches!(self.extents, Extents::Inline { .. })
     }
 
     /// The number of axes.
     #[must_use]
+    #[inline]
     pub fn rank(&self) -> usize {
         self.len()
     }
 
     /// The number of elements: the product of the extents, 1 for rank 0.
     #[must_use]
+    #[inline]
     pub fn elements(&self) -> usize {
-        self.iter().product()
+        self.elements
     }
 
     /// The shape to which `self` and `other` broadcast: right-aligned, extent 1 or a missing axis stretches.
@@ -118,7 +126,7 @@ impl Deref for Shape {
 
     #[inline]
     fn deref(&self) -> &[usize] {
-        match &self.0 {
+        match &self.extents {
             Extents::Inline { rank, extents } => &extents[..usize::from(*rank)],
             Extents::Heap(extents) => extents,
         }
@@ -135,7 +143,7 @@ impl Default for Shape {
 impl PartialEq for Shape {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        match (&self.0, &other.0) {
+        match (&self.extents, &other.extents) {
             // Every operation makes this comparison. Places past the rank are zero, so that it has a fixed size; the
             // sum of differences is a few vector instructions, where `==` calls `memcmp`.
             (

@@ -203,7 +203,7 @@ fn refusal(error: provider::Error) -> Error {
     match error {
         provider::Error::InvalidProduct(problem) => problem.of(OP),
         unsupported @ provider::Error::Unsupported { .. } => {
-            Error::Unsupported { op: OP, reason: unsupported.to_string() }
+            Error::Unsupported { op: OP, reason: unsupported.to_string().into() }
         }
         other => Error::BackendSource { op: OP, source: Box::new(other) },
     }

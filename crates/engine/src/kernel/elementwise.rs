@@ -91,12 +91,13 @@ impl Loops<'_> {
         }
     }
 
-    /// Whether every operand has the output's shape and no strides, so that all are one run.
+    /// Whether every operand is one run in the same order: none has strides, and as they broadcast to the output, those
+    /// with as many elements differ from it by axes of extent 1 at most.
     #[inline]
     fn is_dense(&self) -> bool {
-        let shape = self.out.shape();
+        let elements = self.out.shape().elements();
         self.out.strides().is_none()
-            && self.inputs.iter().all(|input| input.strides().is_none() && input.shape() == shape)
+            && self.inputs.iter().all(|x| x.strides().is_none() && x.shape().elements() == elements)
     }
 
     #[inline(never)]
