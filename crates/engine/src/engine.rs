@@ -1,6 +1,8 @@
 //! The engine: checks, memory and kernels under the grants of one domain.
 
-use tenferro_ops::{Meta, Scale, check_destination, check_scale, infer, infer_contraction};
+use tenferro_ops::{
+    Meta, Scale, check_destination, check_scale, infer, infer_contraction, is_like_first,
+};
 use tenferro_provider::{Chain, Workers};
 use tenferro_scope::{Breadth, ResourceDomain};
 use tenferro_tensor::{Contraction, Dot, Operand, OperandMut, Primitive, Result, Tensor};
@@ -53,12 +55,12 @@ impl CpuEngine {
     /// What the primitive refuses, and what the domain refuses.
     #[inline]
     pub fn apply(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
-        let op = primitive.name();
-        let entry =
-            self.domain.admit(self.breadth(primitive, inputs)).map_err(|e| refused(op, e))?;
-        entry
-            .run(|guard| self.run(&guard.workers(), primitive, inputs))
-            .map_err(|e| refused(op, e))?
+        let breadth = self.breadth(primitive, inputs);
+        self.domain.run(
+            breadth,
+            |guard| self.run(&guard.workers(), primitive, inputs),
+            |error| refused(primitive.name(), error),
+        )
     }
 
     /// Carries out one primitive into a given output.
@@ -71,12 +73,12 @@ impl CpuEngine {
         inputs: &[Operand<'_>],
         out: OperandMut<'_>,
     ) -> Result<()> {
-        let op = primitive.name();
-        let entry =
-            self.domain.admit(self.breadth(primitive, inputs)).map_err(|e| refused(op, e))?;
-        entry
-            .run(move |guard| self.run_into(&guard.workers(), primitive, inputs, out))
-            .map_err(|e| refused(op, e))?
+        let breadth = self.breadth(primitive, inputs);
+        self.domain.run(
+            breadth,
+            move |guard| self.run_into(&guard.workers(), primitive, inputs, out),
+            |error| refused(primitive.name(), error),
+        )
     }
 
     /// Computes `out = alpha * contraction(lhs, rhs) + beta * out`.
@@ -91,15 +93,11 @@ impl CpuEngine {
         out: OperandMut<'_>,
     ) -> Result<()> {
         const OP: &str = "dot_general";
-        let entry = self
-            .domain
-            .admit(contraction_breadth(contraction, inputs))
-            .map_err(|e| refused(OP, e))?;
-        entry
-            .run(move |guard| {
-                self.run_contraction(&guard.workers(), contraction, inputs, scale, out)
-            })
-            .map_err(|e| refused(OP, e))?
+        self.domain.run(
+            contraction_breadth(contraction, inputs),
+            move |guard| self.run_contraction(&guard.workers(), contraction, inputs, scale, out),
+            |error| refused(OP, error),
+        )
     }
 
     /// Carries out one primitive inside of an admitted operation.
@@ -109,10 +107,15 @@ impl CpuEngine {
         primitive: &Primitive,
         inputs: &[Operand<'_>],
     ) -> Result<Tensor> {
-        let Meta { dtype, shape } = infer(primitive, inputs)?;
         let grant = self.grant(workers);
-        let mut out = grant.allocate(primitive.name(), dtype, shape)?;
-        kernel::compute(&grant, primitive, inputs, out.as_operand_mut())?;
+        let mut out = if is_like_first(primitive, inputs) {
+            // Straight into the result's head, where the general way has a copy between.
+            grant.allocate(primitive.name(), inputs[0].dtype(), inputs[0].shape().clone())?
+        } else {
+            let Meta { dtype, shape } = infer(primitive, inputs)?;
+            grant.allocate(primitive.name(), dtype, shape)?
+        };
+        kernel::compute(&grant, primitive, inputs, &mut out.as_operand_mut())?;
         // SAFETY: a kernel that returns without an error has written every element.
         Ok(unsafe { out.assume_init() })
     }
@@ -122,10 +125,10 @@ impl CpuEngine {
         workers: &dyn Workers,
         primitive: &Primitive,
         inputs: &[Operand<'_>],
-        out: OperandMut<'_>,
+        mut out: OperandMut<'_>,
     ) -> Result<()> {
         check_destination(primitive.name(), &infer(primitive, inputs)?, &out)?;
-        kernel::compute(&self.grant(workers), primitive, inputs, out)
+        kernel::compute(&self.grant(workers), primitive, inputs, &mut out)
     }
 
     pub(super) fn run_contraction(
@@ -149,6 +152,7 @@ impl CpuEngine {
         if self.domain.width() == 1 { Breadth::Narrow } else { breadth(primitive, inputs) }
     }
 
+    #[inline]
     fn grant<'g>(&'g self, workers: &'g dyn Workers) -> Grant<'g> {
         Grant::new(workers, &self.pool, &self.providers)
     }

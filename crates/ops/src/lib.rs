@@ -31,4 +31,4 @@ pub use destination::{accumulate_into, check_destination, check_scale, copy_into
 pub use engine::{Engine, Input, Inputs, Scale};
 pub use meta::{Described, Meta};
 pub use op::{CustomOp, Op};
-pub use rules::{infer, infer_contraction};
+pub use rules::{infer, infer_contraction, is_like_first};

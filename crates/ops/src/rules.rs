@@ -41,15 +41,22 @@ type Extents = SmallVec<[usize; 6]>;
 /// ```
 #[inline]
 pub fn infer<I: Described>(primitive: &Primitive, inputs: &[I]) -> Result<Meta> {
-    if keeps_meta(primitive)
+    if is_like_first(primitive, inputs) {
+        Ok(Meta::of(&inputs[0]))
+    } else {
+        infer_slowly(primitive, inputs)
+    }
+}
+
+/// Whether the result obviously has the dtype and shape of the first operand: an elementwise operation of operands of
+/// one dtype and shape, or with a scalar on the right. `false` says nothing; ask [`infer`].
+#[inline]
+pub fn is_like_first<I: Described>(primitive: &Primitive, inputs: &[I]) -> bool {
+    let Some((first, rest)) = inputs.split_first() else { return false };
+    keeps_meta(primitive)
         && primitive.arity() == Some(inputs.len())
-        && let [first, rest @ ..] = inputs
         && primitive.accepts().contains(first.dtype())
         && rest.iter().all(|x| x.dtype() == first.dtype() && stretches_at_once(x, first))
-    {
-        return Ok(Meta::of(first));
-    }
-    infer_slowly(primitive, inputs)
 }
 
 /// Whether an operand obviously broadcasts to another's shape: it has the same, or is a scalar.

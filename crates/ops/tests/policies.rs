@@ -42,10 +42,7 @@ fn p1_f3_f4_an_extreme_over_an_empty_axis_is_refused_and_over_another_axis_empty
     let x = empty(&[0, 3]);
     for extreme in [Reference.max(&x, [0], DROP), Reference.min(&x, [0, 1], DROP)] {
         let error = extreme.unwrap_err();
-        assert!(
-            matches!(error.validation(), Some(Validation::EmptyReduction { .. })),
-            "{error}"
-        );
+        assert!(matches!(error.validation(), Some(Validation::EmptyReduction { .. })), "{error}");
     }
     assert_eq!(Reference.min(&x, [1], DROP).unwrap().shape()[..], [0]);
     assert_eq!(Reference.max(&x, [1], KeepAxes::Keep).unwrap().shape()[..], [0, 1]);
@@ -248,10 +245,7 @@ fn p13_f7_overflowing_shapes_are_refused_even_when_an_extent_is_zero() {
     let huge = 1_usize << 40;
     let overflow = |result: tenferro_tensor::Result<Tensor>| {
         let error = result.unwrap_err();
-        assert!(
-            matches!(error.validation(), Some(Validation::SizeOverflow { .. })),
-            "{error}"
-        );
+        assert!(matches!(error.validation(), Some(Validation::SizeOverflow { .. })), "{error}");
     };
     let zero = empty(&[0]);
     overflow(Reference.reshape(&zero, [huge, huge, 0]));

@@ -9,8 +9,8 @@ use tenferro_arbiter::{ExecutionOwner, Request, ResourcePermit};
 
 use crate::{
     DomainOwnership, Error, ExecutorFault, GrantedWorkers, ResourceDomain, Result,
-    context::{self, Loan, LoanState, Mark},
-    domain::Entered,
+    context::{self, Loan, LoanState, Mark, StateMark},
+    domain::{Entered, Trust},
     execution::enter_once,
 };
 
@@ -40,26 +40,98 @@ impl ResourceDomain {
     /// [`Error::DomainBusy`]. After waiting: [`Error::Admission`].
     #[inline]
     pub fn admit(&self, breadth: Breadth) -> Result<OperationEntry<'_>> {
-        match context::loan() {
-            Some(loan) => self.share(loan, breadth),
-            None => self.admit_standalone(breadth),
+        match context::state() {
+            LoanState::None => self.admit_standalone(breadth),
+            idle if self.shares(idle) => {
+                let width = self.breadth(breadth);
+                Ok(OperationEntry { domain: self, place: Place::Shared(idle), width })
+            }
+            active => Err(self.not_shared(active)),
         }
     }
 
-    /// Admits an operation into what is active on this thread.
+    /// Admits and runs one operation of this thread.
+    ///
+    /// `refused` says what a refusal is in the operation's own error type; so a result is never wrapped and moved.
+    ///
+    /// # Errors
+    /// The operation's own, and what `refused` makes of the errors of [`ResourceDomain::admit`] and
+    /// [`OperationEntry::run`].
     #[inline]
-    fn share(&self, loan: Loan, breadth: Breadth) -> Result<OperationEntry<'_>> {
-        if loan.state == LoanState::Running {
-            return Err(Error::OperationActive { running: loan.identity });
+    pub fn run<R: Send, E: Send>(
+        &self,
+        breadth: Breadth,
+        operation: impl FnOnce(&OperationGuard<'_>) -> Result<R, E> + Send,
+        refused: impl Fn(Error) -> E,
+    ) -> Result<R, E> {
+        match context::state() {
+            LoanState::None => {}
+            idle if self.shares(idle) => {
+                let guard = OperationGuard::shared(self, idle, self.breadth(breadth));
+                let result = operation(&guard);
+                return match guard.finish() {
+                    None => result,
+                    Some(fault) => Err(refused(fault)),
+                };
+            }
+            active => return Err(refused(self.not_shared(active))),
         }
-        if loan.identity != self.identity() {
-            return Err(Error::ForeignScope { open: loan.identity, called: self.identity() });
+        if self.trust() == Trust::Ours {
+            return self.run_here(breadth, operation, refused);
         }
-        let width = match breadth {
+        let ran = self.admit_standalone(breadth).and_then(|entry| entry.run(operation));
+        ran.unwrap_or_else(|error| Err(refused(error)))
+    }
+
+    /// Runs a standalone operation under a permit of its own. Our executors enter by calling the job on this thread,
+    /// which is done here without the detour.
+    #[inline]
+    fn run_here<R, E>(
+        &self,
+        breadth: Breadth,
+        operation: impl FnOnce(&OperationGuard<'_>) -> Result<R, E>,
+        refused: impl Fn(Error) -> E,
+    ) -> Result<R, E> {
+        let permit =
+            match context::refuse_worker().and_then(|()| self.acquire(self.request(breadth))) {
+                Ok((permit, _)) => permit,
+                Err(error) => return Err(refused(error)),
+            };
+        let loan = Loan { identity: self.identity(), owner: Some(permit.owner()) };
+        let guard = OperationGuard::standalone(self, loan, permit.width());
+        operation(&guard)
+    }
+
+    fn request(&self, breadth: Breadth) -> &Request {
+        match breadth {
+            Breadth::Narrow => &self.requests().narrow,
+            Breadth::Wide => &self.requests().wide,
+        }
+    }
+
+    /// Whether an operation of this domain may run under what is active on this thread.
+    #[inline]
+    fn shares(&self, state: LoanState) -> bool {
+        state != LoanState::Running && context::active() == Some(self.identity())
+    }
+
+    #[inline]
+    fn breadth(&self, breadth: Breadth) -> usize {
+        match breadth {
             Breadth::Narrow => 1,
             Breadth::Wide => self.width(),
-        };
-        Ok(OperationEntry { domain: self, place: Place::Shared(loan), width })
+        }
+    }
+
+    /// Why an operation cannot share what is active on this thread.
+    #[cold]
+    fn not_shared(&self, state: LoanState) -> Error {
+        let called = self.identity();
+        let open = context::active().unwrap_or(called);
+        match state {
+            LoanState::Running => Error::OperationActive { running: open },
+            _ => Error::ForeignScope { open, called },
+        }
     }
 
     fn admit_standalone(&self, breadth: Breadth) -> Result<OperationEntry<'_>> {
@@ -73,11 +145,7 @@ impl ResourceDomain {
                 width: self.width(),
             });
         }
-        let request = match breadth {
-            Breadth::Narrow => &self.requests().narrow,
-            Breadth::Wide => &self.requests().wide,
-        };
-        let (permit, inline) = self.acquire(request)?;
+        let (permit, inline) = self.acquire(self.request(breadth))?;
         let width = permit.width();
         let own = Own { permit: Some(permit), _entered: None, inline };
         Ok(OperationEntry { domain: self, place: Place::Own(own), width })
@@ -106,7 +174,8 @@ pub struct OperationEntry<'d> {
 
 /// Where an operation runs.
 enum Place<'d> {
-    Shared(Loan),
+    /// Under what is active on this thread, which is in this state.
+    Shared(LoanState),
     Own(Own<'d>),
 }
 
@@ -140,8 +209,8 @@ impl OperationEntry<'_> {
         operation: impl FnOnce(&OperationGuard<'_>) -> R + Send,
     ) -> Result<R> {
         match self.place {
-            Place::Shared(loan) => {
-                OperationGuard::shared(self.domain, loan, self.width).run(operation)
+            Place::Shared(idle) => {
+                OperationGuard::shared(self.domain, idle, self.width).run(operation)
             }
             Place::Own(ref own) => self.run_standalone(own, operation),
         }
@@ -154,12 +223,13 @@ impl OperationEntry<'_> {
     ) -> Result<R> {
         let (domain, width) = (self.domain, self.width);
         let owner = own.permit.as_ref().map(ResourcePermit::owner);
-        let loan = Loan { identity: domain.identity(), owner, state: LoanState::Running };
+        let loan = Loan { identity: domain.identity(), owner };
         if own.inline {
             return OperationGuard::standalone(domain, loan, 1).run(operation);
         }
         // An external executor may run the job on a thread of its own; this one is busy all the same.
-        let _busy = (domain.ownership() != DomainOwnership::Managed).then(|| context::mark(loan));
+        let _busy = (domain.ownership() != DomainOwnership::Managed)
+            .then(|| context::mark(loan, LoanState::Running));
         enter_once(domain, width, move || {
             OperationGuard::standalone(domain, loan, width).run(operation)
         })?
@@ -176,14 +246,19 @@ impl OperationEntry<'_> {
 /// ```
 pub struct OperationGuard<'d> {
     domain: &'d ResourceDomain,
-    loan: Loan,
     width: usize,
     admission: ExecutionAdmission,
     fault: OnceLock<ExecutorFault>,
-    _running: Mark,
-    /// Whether the scope's CPUs are lent out again when the operation ends.
+    // In this order: the thread is idle again, then its scope's CPUs are lent out.
+    _running: Running,
     _lends: Lends,
     stays_on_its_thread: PhantomData<*const ()>,
+}
+
+/// Says that this thread runs an operation: of the loan in force, or under a loan of its own.
+enum Running {
+    Shared { _state: StateMark },
+    Own { _loan: Mark },
 }
 
 /// Lends a scope's CPUs to others when dropped, if it is a scope's.
@@ -200,50 +275,46 @@ impl Drop for Lends {
 
 impl<'d> OperationGuard<'d> {
     #[inline]
-    fn shared(domain: &'d ResourceDomain, before: Loan, breadth: usize) -> Self {
-        let idle = before.state == LoanState::IdleScope;
+    fn shared(domain: &'d ResourceDomain, before: LoanState, breadth: usize) -> Self {
+        let idle = before == LoanState::IdleScope;
         let width = context::with_permit(|permit| {
             if idle { permit.resume_up_to(breadth) } else { permit.width().min(breadth) }
         });
-        let width = width.expect("invariant: a loan that is not running keeps its permit here");
-        let loan = Loan { state: LoanState::Running, ..before };
-        Self::new(domain, loan, width, ExecutionAdmission::Shared, Lends(idle))
-    }
-
-    fn standalone(domain: &'d ResourceDomain, loan: Loan, width: usize) -> Self {
-        Self::new(domain, loan, width, ExecutionAdmission::Standalone, Lends(false))
+        Self {
+            domain,
+            width: width.expect("invariant: a loan that is not running keeps its permit here"),
+            admission: ExecutionAdmission::Shared,
+            fault: OnceLock::new(),
+            _running: Running::Shared { _state: context::mark_state(LoanState::Running) },
+            _lends: Lends(idle),
+            stays_on_its_thread: PhantomData,
+        }
     }
 
     #[inline]
-    fn new(
-        domain: &'d ResourceDomain,
-        loan: Loan,
-        width: usize,
-        admission: ExecutionAdmission,
-        _lends: Lends,
-    ) -> Self {
+    fn standalone(domain: &'d ResourceDomain, loan: Loan, width: usize) -> Self {
         Self {
             domain,
-            loan,
             width,
-            admission,
+            admission: ExecutionAdmission::Standalone,
             fault: OnceLock::new(),
-            _running: context::mark(loan),
-            _lends,
+            _running: Running::Own { _loan: context::mark(loan, LoanState::Running) },
+            _lends: Lends(false),
             stays_on_its_thread: PhantomData,
         }
     }
 
     /// Runs the operation and reports what the executor did wrong meanwhile.
-    #[inline]
-    fn run<R>(mut self, operation: impl FnOnce(&Self) -> R) -> Result<R> {
+    fn run<R>(self, operation: impl FnOnce(&Self) -> R) -> Result<R> {
         let result = operation(&self);
-        match self.fault.take() {
-            None => Ok(result),
-            Some(source) => {
-                Err(Error::Executor { executor: self.domain.executor().name(), source })
-            }
-        }
+        self.finish().map_or(Ok(result), Err)
+    }
+
+    /// Ends the operation; what the executor did wrong, if anything.
+    #[inline]
+    fn finish(mut self) -> Option<Error> {
+        let executor = self.domain.executor();
+        self.fault.take().map(|source| Error::Executor { executor: executor.name(), source })
     }
 
     /// The domain that admitted the operation.
@@ -267,12 +338,13 @@ impl<'d> OperationGuard<'d> {
     /// Who holds the permit: inside of a scope, the scope's owner. `None` in a caller-managed domain.
     #[must_use]
     pub fn owner(&self) -> Option<ExecutionOwner> {
-        self.loan.owner
+        context::current_owner()
     }
 
     /// The granted threads.
     #[must_use]
+    #[inline]
     pub fn workers(&self) -> GrantedWorkers<'_> {
-        GrantedWorkers::new(self.domain, self.loan, self.width, &self.fault)
+        GrantedWorkers::new(self.domain, self.width, &self.fault)
     }
 }

@@ -9,18 +9,19 @@ use tenferro_arbiter::{ExecutionOwner, ResourcePermit};
 
 use crate::{Error, Result, RuntimeIdentity};
 
-/// What a thread runs under.
+/// Whose CPUs a thread runs under.
 #[derive(Clone, Copy)]
 pub(super) struct Loan {
     pub(super) identity: RuntimeIdentity,
     /// Whose permit it is; `None` in a caller-managed domain, which has no permits.
     pub(super) owner: Option<ExecutionOwner>,
-    pub(super) state: LoanState,
 }
 
 /// Whether a loan's CPUs are in use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoanState {
+    /// There is no loan.
+    None,
     /// A scope between operations: its CPUs may be borrowed by others.
     IdleScope,
     /// The caller's own work, between operations: its CPUs stay with it.
@@ -30,6 +31,9 @@ pub(super) enum LoanState {
 }
 
 thread_local! {
+    /// Apart from the loan, because an operation in a scope changes nothing else.
+    static STATE: Cell<LoanState> = const { Cell::new(LoanState::None) };
+    /// Meaningful unless the state is `None`.
     static LOAN: Cell<Option<Loan>> = const { Cell::new(None) };
     static WORKER: Cell<Option<RuntimeIdentity>> = const { Cell::new(None) };
     static PERMIT: RefCell<Option<ResourcePermit>> = const { RefCell::new(None) };
@@ -38,18 +42,30 @@ thread_local! {
 /// Whether an execution scope, a session or an operation is active on this thread.
 #[must_use]
 pub fn has_active_execution() -> bool {
-    LOAN.get().is_some()
+    state() != LoanState::None
 }
 
 /// The owner of the execution that is active on this thread. A share of a fan-out has its operation's owner.
 #[must_use]
 pub fn current_owner() -> Option<ExecutionOwner> {
-    LOAN.get().and_then(|loan| loan.owner)
+    loan().and_then(|loan| loan.owner)
 }
 
 #[inline]
+pub(super) fn state() -> LoanState {
+    STATE.get()
+}
+
+/// The loan in force.
+#[inline]
 pub(super) fn loan() -> Option<Loan> {
-    LOAN.get()
+    if state() == LoanState::None { None } else { LOAN.get() }
+}
+
+/// The runtime of the loan in force.
+#[inline]
+pub(super) fn active() -> Option<RuntimeIdentity> {
+    loan().map(|loan| loan.identity)
 }
 
 /// Says that this thread is a worker of a managed pool, for as long as it lives.
@@ -67,12 +83,13 @@ pub(super) fn refuse_worker() -> Result<()> {
 
 /// Puts a loan in force on this thread until the mark is dropped.
 #[inline]
-pub(super) fn mark(loan: Loan) -> Mark {
-    Mark { before: LOAN.replace(Some(loan)) }
+pub(super) fn mark(loan: Loan, state: LoanState) -> Mark {
+    Mark { _state: mark_state(state), before: LOAN.replace(Some(loan)) }
 }
 
 /// Restores what a thread ran under before.
 pub(super) struct Mark {
+    _state: StateMark,
     before: Option<Loan>,
 }
 
@@ -80,6 +97,24 @@ impl Drop for Mark {
     #[inline]
     fn drop(&mut self) {
         LOAN.set(self.before);
+    }
+}
+
+/// Changes the state of the loan in force until the mark is dropped.
+#[inline]
+pub(super) fn mark_state(state: LoanState) -> StateMark {
+    StateMark { before: STATE.replace(state) }
+}
+
+/// Restores the state of a loan.
+pub(super) struct StateMark {
+    before: LoanState,
+}
+
+impl Drop for StateMark {
+    #[inline]
+    fn drop(&mut self) {
+        STATE.set(self.before);
     }
 }
 

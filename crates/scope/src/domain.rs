@@ -98,11 +98,13 @@ impl ResourceDomain {
     /// [`Error::NoThreads`] for a width of 0.
     pub fn managed(config: DomainConfig) -> Result<Self> {
         let identity = RuntimeIdentity::fresh();
-        // No grant is wider than the arbiter's capacity: more threads would only be made and never used.
-        let executor: Arc<dyn Executor> = match config.width.min(config.arbiter.capacity()) {
-            0 | 1 => Arc::new(InlineExecutor),
-            width => Arc::new(RayonExecutor::new(width, identity)),
-        };
+        let cpus = config.cpus.as_ref().map_or(usize::MAX, CpuSet::len);
+        // No grant is wider than what there is: more threads would only be made and never used.
+        let executor: Arc<dyn Executor> =
+            match config.width.min(cpus).min(config.arbiter.capacity()) {
+                0 | 1 => Arc::new(InlineExecutor),
+                width => Arc::new(RayonExecutor::new(width, identity)),
+            };
         Self::new(identity, DomainOwnership::Managed, Trust::Ours, config, executor)
     }
 
@@ -191,7 +193,7 @@ impl ResourceDomain {
     /// Whether a scope, session or operation of this very domain is active on this thread.
     #[must_use]
     pub fn is_entered(&self) -> bool {
-        context::loan().is_some_and(|loan| loan.identity == self.identity)
+        context::active() == Some(self.identity)
     }
 
     /// How often an operation was shared out over threads.

@@ -54,19 +54,19 @@ impl ResourceDomain {
         state: LoanState,
         work: impl FnOnce() -> R + Send,
     ) -> Result<R> {
-        if let Some(loan) = context::loan() {
-            return Err(match loan.state {
-                LoanState::Running => Error::OperationActive { running: loan.identity },
-                _ => Error::ScopeActive { open: loan.identity },
+        if let Some(open) = context::active() {
+            return Err(match context::state() {
+                LoanState::Running => Error::OperationActive { running: open },
+                _ => Error::ScopeActive { open },
             });
         }
         context::refuse_worker()?;
         let (permit, _) = self.acquire(request)?;
         let (width, owner) = (permit.width(), Some(permit.owner()));
         let _held = Held::new(permit, state);
-        let loan = Loan { identity: self.identity(), owner, state };
+        let loan = Loan { identity: self.identity(), owner };
         enter_once(self, width, move || {
-            let _active = context::mark(loan);
+            let _active = context::mark(loan, state);
             work()
         })
     }

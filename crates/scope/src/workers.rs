@@ -6,7 +6,7 @@ use tenferro_provider::Workers;
 
 use crate::{
     ExecutorFault, ResourceDomain, audit,
-    context::{self, Loan},
+    context::{self, Loan, LoanState},
     domain::Trust,
 };
 
@@ -16,19 +16,20 @@ use crate::{
 /// backend is refused instead of waiting.
 pub struct GrantedWorkers<'g> {
     domain: &'g ResourceDomain,
-    loan: Loan,
+    /// The operation's loan, under which its shares run.
+    loan: Option<Loan>,
     width: usize,
     fault: &'g OnceLock<ExecutorFault>,
 }
 
 impl<'g> GrantedWorkers<'g> {
+    #[inline]
     pub(super) fn new(
         domain: &'g ResourceDomain,
-        loan: Loan,
         width: usize,
         fault: &'g OnceLock<ExecutorFault>,
     ) -> Self {
-        Self { domain, loan, width, fault }
+        Self { domain, loan: context::loan(), width, fault }
     }
 }
 
@@ -44,7 +45,7 @@ impl Workers for GrantedWorkers<'_> {
         self.domain.count_fan_out();
         let loan = self.loan;
         let lent = move |index| {
-            let _running = context::mark(loan);
+            let _running = loan.map(|loan| context::mark(loan, LoanState::Running));
             job(index);
         };
         let executor = self.domain.executor();

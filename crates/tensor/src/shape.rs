@@ -13,7 +13,6 @@ use crate::error::Validation;
 pub(crate) const INLINE_RANK: usize = 6;
 
 /// The extents of a tensor's axes, first axis fastest in memory.
-#[derive(Clone)]
 pub struct Shape {
     /// The product of the extents, which every operation asks for.
     elements: usize,
@@ -21,7 +20,6 @@ pub struct Shape {
 }
 
 /// Not a `SmallVec`: a clone of the inline form is one copy of fixed size, which every operation pays.
-#[derive(Clone)]
 enum Extents {
     Inline { rank: u8, extents: [usize; INLINE_RANK] },
     Heap(Box<[usize]>),
@@ -46,14 +44,20 @@ impl Shape {
     /// The shape with extents whose product is known to be representable.
     fn trusted(extents: &[usize]) -> Self {
         let elements = extents.iter().product();
-        let extents = if extents.len() <= INLINE_RANK {
-            let mut inline = [0; INLINE_RANK];
-            inline[..extents.len()].copy_from_slice(extents);
-            Extents::Inline { rank: extents.len() as u8, extents: inline }
-        } else {
-            Extents::Heap(extents.into())
-        };
+        if extents.len() > INLINE_RANK {
+            return Self::trusted_on_heap(elements, extents);
+        }
+        let mut inline = [0; INLINE_RANK];
+        inline[..extents.len()].copy_from_slice(extents);
+        let extents = Extents::Inline { rank: extents.len() as u8, extents: inline };
         Self { elements, extents }
+    }
+
+    /// Kept out of line, so that the way of the inline form is straight.
+    #[cold]
+    #[inline(never)]
+    fn trusted_on_heap(elements: usize, extents: &[usize]) -> Self {
+        Self { elements, extents: Extents::Heap(extents.into()) }
     }
 
     /// Whether the extents are kept without an allocation.
@@ -118,6 +122,18 @@ impl Shape {
                 stride
             })
             .collect()
+    }
+}
+
+impl Clone for Shape {
+    #[inline]
+    fn clone(&self) -> Self {
+        match &self.extents {
+            &Extents::Inline { rank, extents } => {
+                Self { elements: self.elements, extents: Extents::Inline { rank, extents } }
+            }
+            Extents::Heap(extents) => Self::trusted_on_heap(self.elements, extents),
+        }
     }
 }
 

@@ -301,9 +301,8 @@ fn a_view_of_a_slice_cannot_leave_it() {
         (&[], &[], 4),
         (&[1], &[1], usize::MAX),
     ] {
-        let out_of_bounds = |error: Error| {
-            matches!(error.validation(), Some(Validation::OutOfBounds { .. }))
-        };
+        let out_of_bounds =
+            |error: Error| matches!(error.validation(), Some(Validation::OutOfBounds { .. }));
         assert!(out_of_bounds(
             TensorView::from_slice(&data, extents, strides, offset).err().unwrap()
         ));

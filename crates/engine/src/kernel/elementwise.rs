@@ -1,9 +1,12 @@
 //! Loops over the elements of one, two or three operands, with a function passed in.
 //!
-//! Operands are broadcast by strides of 0. A dense operation is one run; what is strided is cut into runs along the
-//! first merged axis, and a run has its own loops for unit and zero strides, which the compiler vectorises.
+//! Operands are broadcast by strides of 0. A dense operation is one loop, which the compiler vectorises; what is strided
+//! is cut into runs along the first merged axis.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    ops::Range,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use smallvec::SmallVec;
 use tenferro_ops::scalar::{
@@ -23,19 +26,22 @@ use super::{
 /// What a transcendental function costs, in bytes moved in the same time.
 const ANALYTIC_COST: usize = 64;
 
+/// Up to so many elements nothing is shared out, whatever the function.
+const FEW: usize = 2048;
+
 /// Computes an elementwise row.
 #[inline]
 pub(super) fn elementwise(
     grant: &Grant<'_>,
     row: &Elementwise,
     inputs: &[Operand<'_>],
-    out: OperandMut<'_>,
+    out: &mut OperandMut<'_>,
 ) -> Result<()> {
     // The branches of a select say its dtype, not the predicate.
     let dtype = inputs[inputs.len() - 1].dtype();
     let name = || Primitive::Elementwise(row.clone()).name();
-    let result = visit_elementwise(row, dtype, Loops { grant, inputs, out, extra_cost: 0 });
-    finish(result, name)
+    let mut loops = Loops { grant, inputs, out, extra_cost: 0 };
+    finish(visit_elementwise(row, dtype, &mut loops), name)
 }
 
 /// Computes an analytic row.
@@ -43,11 +49,11 @@ pub(super) fn analytic(
     grant: &Grant<'_>,
     row: &Analytic,
     inputs: &[Operand<'_>],
-    out: OperandMut<'_>,
+    out: &mut OperandMut<'_>,
 ) -> Result<()> {
     let name = || Primitive::Analytic(row.clone()).name();
-    let loops = Loops { grant, inputs, out, extra_cost: ANALYTIC_COST };
-    finish(visit_analytic(row, inputs[0].dtype(), loops), name)
+    let mut loops = Loops { grant, inputs, out, extra_cost: ANALYTIC_COST };
+    finish(visit_analytic(row, inputs[0].dtype(), &mut loops), name)
 }
 
 /// What went wrong, in the name of the operation.
@@ -64,31 +70,49 @@ fn finish(
 }
 
 /// The loops of one operation.
-struct Loops<'a> {
+struct Loops<'a, 'o> {
     grant: &'a Grant<'a>,
     inputs: &'a [Operand<'a>],
-    out: OperandMut<'a>,
+    out: &'a mut OperandMut<'o>,
     extra_cost: usize,
 }
 
-impl Loops<'_> {
-    /// Calls `run(offsets, strides, length)` for runs that make up the operation, shared out over the granted threads.
+impl Loops<'_, '_> {
+    /// Calls `body(offsets)` for every element, shared out over the granted threads.
     ///
-    /// Operand 0 is the output, the others are the inputs, each broadcast to the output's shape.
+    /// Offset 0 is the output's, the others are those of the inputs, each broadcast to the output's shape. Offsets are
+    /// reached by the operands' shapes and strides, and no two calls have the same output.
     #[inline]
-    fn share<const N: usize>(&self, run: impl Fn([isize; N], [isize; N], usize) + Sync) {
+    fn share<const N: usize>(&self, body: impl Fn([isize; N]) + Copy + Sync) {
         if self.is_dense() {
             let elements = self.out.shape().elements();
-            self.grant.share(elements, self.cost(), |range| {
-                run([range.start.cast_signed(); N], [1; N], range.len());
-            });
+            let through = move |range: Range<usize>| {
+                for at in range {
+                    body([at.cast_signed(); N]);
+                }
+            };
+            // Small operations do not even ask what an element costs.
+            if elements <= FEW {
+                through(0..elements);
+            } else {
+                self.grant.share(elements, self.cost(), through);
+            }
         } else {
-            let walk = self.walk::<N>();
-            let strides = walk.strides();
-            self.grant.share(walk.elements(), self.cost(), |range| {
-                walk.runs(range, |offsets, length| run(offsets, strides, length));
-            });
+            self.share_strided(body);
         }
+    }
+
+    #[inline(never)]
+    fn share_strided<const N: usize>(&self, body: impl Fn([isize; N]) + Copy + Sync) {
+        let walk = self.walk::<N>();
+        let strides = walk.strides();
+        self.grant.share(walk.elements(), self.cost(), |range| {
+            walk.runs(range, |offsets, length| {
+                for step in 0..length.cast_signed() {
+                    body(std::array::from_fn(|i| offsets[i] + step * strides[i]));
+                }
+            });
+        });
     }
 
     /// Whether every operand is one run in the same order: none has strides, and as they broadcast to the output, those
@@ -128,28 +152,24 @@ fn broadcast_strides(input: &Operand<'_>, shape: &Shape) -> SmallVec<[isize; 6]>
     strides
 }
 
-// SAFETY of the loops below: runs reach indices of the operands only, whose dtypes the rules have checked to be those of
-// the function, and runs of different jobs do not meet.
-impl ElementwiseVisitor for Loops<'_> {
+// SAFETY of the loops below: `share` gives offsets of elements only, and each output's once; the rules have checked that
+// the dtypes are those of the function.
+impl ElementwiseVisitor for &mut Loops<'_, '_> {
     type Output = Option<Numerical>;
 
     #[inline]
-    fn unary<T: Scalar, F: Unary<T>>(mut self, function: F) -> Self::Output {
+    fn unary<T: Scalar, F: Unary<T>>(self, function: F) -> Self::Output {
         let x = Elements::<T>::new(self.inputs[0].data());
         let out = Target::<F::Out>::new(self.out.data());
-        self.share(|[to, x_at], strides, length| {
+        self.share(move |[to, from]| {
             // SAFETY: see above.
-            let (out, x) = unsafe { (out.at(to), x.at(x_at)) };
-            step_through(length, strides, |[to, from]| {
-                // SAFETY: see above.
-                unsafe { out.offset(to).write(function.call(x.offset(from).read())) };
-            });
+            unsafe { out.at(to).write(function.call(x.at(from).read())) };
         });
         None
     }
 
     #[inline]
-    fn binary<T: Scalar, F: Binary<T>>(mut self, function: F) -> Self::Output {
+    fn binary<T: Scalar, F: Binary<T>>(self, function: F) -> Self::Output {
         let lhs = Elements::<T>::new(self.inputs[0].data());
         let rhs = Elements::<T>::new(self.inputs[1].data());
         let out = Target::<F::Out>::new(self.out.data());
@@ -158,44 +178,32 @@ impl ElementwiseVisitor for Loops<'_> {
         {
             return Some(failure);
         }
-        self.share(|[to, lhs_at, rhs_at], strides, length| {
+        self.share(move |[to, l, r]| {
             // SAFETY: see above.
-            let (out, lhs, rhs) = unsafe { (out.at(to), lhs.at(lhs_at), rhs.at(rhs_at)) };
-            step_through(length, strides, |[to, l, r]| {
-                // SAFETY: see above.
-                unsafe {
-                    out.offset(to).write(function.call(lhs.offset(l).read(), rhs.offset(r).read()))
-                };
-            });
+            unsafe { out.at(to).write(function.call(lhs.at(l).read(), rhs.at(r).read())) };
         });
         None
     }
 
     fn ternary<A: Scalar, B: Scalar, C: Scalar, F: Ternary<A, B, C>>(
-        mut self,
+        self,
         function: F,
     ) -> Self::Output {
         let a = Elements::<A>::new(self.inputs[0].data());
         let b = Elements::<B>::new(self.inputs[1].data());
         let c = Elements::<C>::new(self.inputs[2].data());
         let out = Target::<F::Out>::new(self.out.data());
-        self.share(|[to, a_at, b_at, c_at], strides, length| {
+        self.share(move |[to, i, j, k]| {
             // SAFETY: see above.
-            let (out, a, b, c) = unsafe { (out.at(to), a.at(a_at), b.at(b_at), c.at(c_at)) };
-            step_through(length, strides, |[to, i, j, k]| {
-                // SAFETY: see above.
-                unsafe {
-                    let value =
-                        function.call(a.offset(i).read(), b.offset(j).read(), c.offset(k).read());
-                    out.offset(to).write(value);
-                }
-            });
+            unsafe {
+                out.at(to).write(function.call(a.at(i).read(), b.at(j).read(), c.at(k).read()))
+            };
         });
         None
     }
 }
 
-impl Loops<'_> {
+impl Loops<'_, '_> {
     /// Whether the function has no value somewhere; asked before anything is written.
     fn fails<T: Scalar, F: Binary<T>>(
         &self,
@@ -203,51 +211,13 @@ impl Loops<'_> {
         lhs: Elements<T>,
         rhs: Elements<T>,
     ) -> bool {
-        let failed = AtomicBool::new(false);
-        self.share(|[_, lhs_at, rhs_at], strides, length| {
+        let (failed, seen) = (&AtomicBool::new(false), Ordering::Relaxed);
+        self.share(move |[_, l, r]| {
             // SAFETY: see above.
-            let (lhs, rhs) = unsafe { (lhs.at(lhs_at), rhs.at(rhs_at)) };
-            let mut fails = false;
-            step_through(length, strides, |[_, l, r]| {
-                // SAFETY: see above.
-                fails |= unsafe { function.fails(lhs.offset(l).read(), rhs.offset(r).read()) };
-            });
-            if fails {
-                failed.store(true, Ordering::Relaxed);
+            if unsafe { function.fails(lhs.at(l).read(), rhs.at(r).read()) } {
+                failed.store(true, seen);
             }
         });
-        failed.into_inner()
-    }
-}
-
-/// Calls `body` with the offsets of each step of a run. Unit and zero strides, the common ones, become loops in which
-/// they are constants.
-#[inline(always)]
-fn step_through<const N: usize>(
-    length: usize,
-    strides: [isize; N],
-    mut body: impl FnMut([isize; N]),
-) {
-    let length = length.cast_signed();
-    let is =
-        |pattern: fn(usize) -> isize| strides.iter().enumerate().all(|(i, &s)| s == pattern(i));
-    if is(|_| 1) {
-        for i in 0..length {
-            body([i; N]);
-        }
-    } else if is(|i| isize::from(i != 1)) {
-        // The first input is one element.
-        for i in 0..length {
-            body(std::array::from_fn(|operand| if operand == 1 { 0 } else { i }));
-        }
-    } else if is(|i| isize::from(i != 2)) {
-        // The second input is one element.
-        for i in 0..length {
-            body(std::array::from_fn(|operand| if operand == 2 { 0 } else { i }));
-        }
-    } else {
-        for i in 0..length {
-            body(strides.map(|stride| i * stride));
-        }
+        failed.load(seen)
     }
 }

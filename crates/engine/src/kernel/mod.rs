@@ -76,16 +76,16 @@ pub(crate) fn compute(
     grant: &Grant<'_>,
     primitive: &Primitive,
     inputs: &[Operand<'_>],
-    out: OperandMut<'_>,
+    out: &mut OperandMut<'_>,
 ) -> Result<()> {
     match primitive {
         Primitive::Elementwise(row) => elementwise::elementwise(grant, row, inputs, out),
         Primitive::Analytic(row) => elementwise::analytic(grant, row, inputs, out),
-        Primitive::Reduction(row) => reduce::reduce(grant, row, &inputs[0], out),
-        Primitive::Structural(row) => structure::structural(grant, row, inputs, out),
-        Primitive::Indexing(row) => structure::indexing(grant, row, &inputs[0], out),
+        Primitive::Reduction(row) => reduce::reduce(grant, row, &inputs[0], out.reborrow()),
+        Primitive::Structural(row) => structure::structural(grant, row, inputs, out.reborrow()),
+        Primitive::Indexing(row) => structure::indexing(grant, row, &inputs[0], out.reborrow()),
         Primitive::Dot(Dot::DotGeneral { contraction }) => {
-            dot::contract(grant, contraction, inputs, Scale::ASSIGN, out)
+            dot::contract(grant, contraction, inputs, Scale::ASSIGN, out.reborrow())
         }
     }
 }
