@@ -133,10 +133,7 @@ fn vast<'a>(one: &'a [f64; 1], extents: &[usize]) -> TensorView<'a> {
 
 fn overflows(result: Result<Tensor>) {
     let error = result.unwrap_err();
-    assert!(
-        matches!(error, Error::Validation { problem: Validation::SizeOverflow { .. }, .. }),
-        "{error}"
-    );
+    assert!(matches!(error.validation(), Some(Validation::SizeOverflow { .. })), "{error}");
 }
 
 #[test]
@@ -274,8 +271,8 @@ fn f8_f9_slices_and_views_that_cannot_be() {
     let b = &mut backend(1);
     let x = row(&[1.0, 2.0, 3.0]);
     assert!(matches!(
-        b.slice(&x, [2], [1], [1]).unwrap_err(),
-        Error::Validation { problem: Validation::Slice { .. }, .. }
+        b.slice(&x, [2], [1], [1]).unwrap_err().validation(),
+        Some(Validation::Slice { .. })
     ));
     assert!(b.slice(&x, [0], [3], [0]).is_err());
     assert!(vast(&[1.0], &[1]).broadcast(&[1 << 40, 1 << 40]).is_err());
@@ -431,10 +428,7 @@ fn x53_f17_nobody_writes_through_elements_that_share_memory() {
     let elements = &mut [0.0; 8];
     for (extents, strides) in [(&[3][..], &[0][..]), (&[2, 2], &[1, 1]), (&[3, 2], &[1, 2])] {
         let error = TensorViewMut::from_slice(elements, extents, strides, 0).err().unwrap();
-        assert!(matches!(
-            error,
-            Error::Validation { problem: Validation::OverlappingDestination { .. }, .. }
-        ));
+        assert!(matches!(error.validation(), Some(Validation::OverlappingDestination { .. })));
     }
     // Where no second index is, no stride makes two elements meet.
     assert!(TensorViewMut::from_slice(elements, &[1, 3], &[0, 2], 0).is_ok());

@@ -216,7 +216,7 @@ fn lent_memory_must_fit_the_dtype_and_the_shape() {
         }
     };
     let problem = |result: Result<Tensor, Error>| match result.unwrap_err() {
-        Error::Validation { problem, .. } => problem,
+        Error::Validation { problem, .. } => *problem,
         other => panic!("{other}"),
     };
     assert_eq!(lend(8, 24, [3]).unwrap().as_slice::<f64>().unwrap(), [0.0; 3]);

@@ -280,7 +280,7 @@ pub(crate) const LARGE: usize = 1 << 17;
 /// The reason of a refusal for the state of the thread.
 pub(crate) fn runtime_state<T>(result: Result<T, Error>) -> String {
     match result {
-        Err(Error::RuntimeState { reason, .. }) => reason,
+        Err(Error::RuntimeState { reason, .. }) => reason.into(),
         Err(other) => panic!("another error: {other:?}"),
         Ok(_) => panic!("it was not refused"),
     }
