@@ -46,3 +46,13 @@ pub mod prelude {
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// As those of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/adding-an-operation.md")]
+struct AddingAnOperation;
+
+/// As those of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/adding-a-provider.md")]
+struct AddingAProvider;
