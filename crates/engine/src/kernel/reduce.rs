@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 use tenferro_ops::scalar::{Reducer, ReductionVisitor, visit_reduction};
-use tenferro_tensor::{Operand, OperandMut, Primitive, Reduction, Result, Scalar};
+use tenferro_tensor::{Error, Operand, OperandMut, Primitive, Reduction, Result, Scalar};
 
 use super::{
     Grant,
@@ -18,8 +18,12 @@ use super::{
 
 /// How many reduced elements make a block.
 const BLOCK: usize = 8192;
-/// How many results are carried at a time.
-const TILE: usize = 256;
+/// The most results that are carried at a time.
+const MOST_CARRIED: usize = 256;
+/// The fewest, unless there are no more: a row of them is a few cache lines.
+const FEWEST_CARRIED: usize = 16;
+/// Into how many tiles a row of results is cut at least, so that threads find work in one row.
+const TILES_IN_ROW: usize = 8;
 /// How many parts of a run are folded side by side.
 const LANES: usize = 8;
 
@@ -35,8 +39,10 @@ pub(super) fn reduce(
     | Reduction::Max { axes, .. }
     | Reduction::Min { axes, .. }) = row;
     let plan = Plan::new(input, axes, &out);
+    let op = || Primitive::Reduction(row.clone()).name();
     visit_reduction(row, input.dtype(), Loops { grant, plan, input, out })
-        .map_err(|problem| problem.of(Primitive::Reduction(row.clone()).name()))
+        .map_err(|problem| problem.of(op()))?
+        .map_err(|bytes| Error::OutOfMemory { op: op(), bytes })
 }
 
 /// The axes of a reduction, merged.
@@ -45,6 +51,8 @@ struct Plan {
     kept: Walk<2>,
     /// The reduced axes: strides of the input, the smallest first.
     reduced: Walk<1>,
+    /// How many results make a tile. It has no influence on the results.
+    tile: usize,
 }
 
 impl Plan {
@@ -66,7 +74,9 @@ impl Plan {
             }
             place += usize::from(!is_reduced || kept_axes);
         }
-        Self { kept: Walk::merging(kept.into_iter()), reduced: Walk::merging(reduced.into_iter()) }
+        let kept = Walk::merging(kept.into_iter());
+        let tile = kept.axes()[0].extent.div_ceil(TILES_IN_ROW).clamp(FEWEST_CARRIED, MOST_CARRIED);
+        Self { kept, reduced: Walk::merging(reduced.into_iter()), tile }
     }
 
     /// Whether neighbours in the input belong to different results.
@@ -90,16 +100,16 @@ impl Plan {
     fn tiles(&self) -> usize {
         let row = self.kept.axes()[0].extent;
         let rows: usize = self.kept.axes()[1..].iter().map(|axis| axis.extent).product();
-        rows * row.div_ceil(TILE)
+        rows * row.div_ceil(self.tile)
     }
 
     /// The results of a tile, counted over the kept axes.
     fn tile(&self, number: usize) -> Range<usize> {
         let row = self.kept.axes()[0].extent;
-        let tiles = row.div_ceil(TILE);
-        let start = number % tiles * TILE;
+        let tiles = row.div_ceil(self.tile);
+        let start = number % tiles * self.tile;
         let before = number / tiles * row;
-        before + start..before + row.min(start + TILE)
+        before + start..before + row.min(start + self.tile)
     }
 }
 
@@ -111,15 +121,16 @@ struct Loops<'a> {
 }
 
 impl ReductionVisitor for Loops<'_> {
-    type Output = ();
+    /// The bytes that could not be had for the parts of blocks.
+    type Output = Result<(), usize>;
 
-    fn reduce<T: Scalar, R: Reducer<T>>(mut self, reducer: R) {
+    fn reduce<T: Scalar, R: Reducer<T>>(mut self, reducer: R) -> Self::Output {
         let fold = Fold { plan: &self.plan, input: Elements::<T>::new(self.input.data()), reducer };
         let out = Target::<T>::new(self.out.data());
         let (tiles, blocks) = (self.plan.tiles(), self.plan.blocks());
         let (results, step) = (self.plan.kept.elements(), self.plan.kept.strides()[0]);
         let block = self.plan.reduced.elements().clamp(1, BLOCK);
-        let cost = TILE.min(self.plan.kept.axes()[0].extent) * block * size_of::<T>();
+        let cost = self.plan.tile.min(self.plan.kept.axes()[0].extent) * block * size_of::<T>();
         if blocks == 1 {
             self.grant.share(tiles, cost, |range| {
                 for tile in range {
@@ -131,9 +142,12 @@ impl ReductionVisitor for Loops<'_> {
                     });
                 }
             });
-            return;
+            return Ok(());
         }
-        let mut parts = vec![reducer.neutral(); results * blocks];
+        let count = results.saturating_mul(blocks);
+        let mut parts = Vec::new();
+        parts.try_reserve_exact(count).map_err(|_| count.saturating_mul(size_of::<R::Acc>()))?;
+        parts.resize(count, reducer.neutral());
         let places = Target::<R::Acc>::new(std::ptr::NonNull::from(&mut parts[..]).cast());
         self.grant.share(tiles * blocks, cost, |range| {
             for job in range {
@@ -158,6 +172,7 @@ impl ReductionVisitor for Loops<'_> {
                 unsafe { out.at(offset + at * step).write(reducer.leave(whole)) };
             }
         });
+        Ok(())
     }
 }
 
@@ -171,7 +186,7 @@ struct Fold<'a, T, R> {
 impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
     /// Folds one block for one tile of results; hands the output's offset and the parts to `done`.
     fn tile(&self, tile: usize, block: usize, done: impl FnOnce(isize, &[R::Acc])) {
-        let mut parts = [self.reducer.neutral(); TILE];
+        let mut parts = [self.reducer.neutral(); MOST_CARRIED];
         let [_, step] = self.plan.kept.strides();
         let mut done = Some(done);
         self.plan.kept.runs(self.plan.tile(tile), |[out, input], length| {
