@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::clock;
 use crate::cpu_set::CpuSet;
@@ -181,12 +181,19 @@ impl Core {
         }
         let bond = demand.bond();
         let max = demand.max;
-        let word = self.admit_locked(home.seat(), demand, patience)?;
+        let limit = request.wait_limit_or(self.policy().wait_limit);
+        let word = self.admit_locked(home.seat(), demand, patience, limit)?;
         home.settle(word, word.active().min(max), bond);
         Ok(())
     }
 
-    fn admit_locked(&self, seat: &Seat, demand: Demand, patience: Patience) -> Result<Word> {
+    fn admit_locked(
+        &self,
+        seat: &Seat,
+        demand: Demand,
+        patience: Patience,
+        limit: Option<Duration>,
+    ) -> Result<Word> {
         let mut ledger = self.lock_slowly();
         // What the seat still has joins the pool, so that the request is like any other.
         ledger.empty(self, seat);
@@ -198,7 +205,7 @@ impl Core {
                 ledger.dispatch(self, Some(seat.slot()));
                 if ledger.position(seat.slot()).is_some() {
                     let deadline = if let Patience::Until(at) = patience { Some(at) } else { None };
-                    drop(self.wait(ledger, seat, deadline)?);
+                    drop(self.wait(ledger, seat, deadline, limit)?);
                 }
             }
         }

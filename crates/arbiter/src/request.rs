@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use crate::cpu_set::CpuSet;
 
@@ -126,6 +127,8 @@ pub struct Request {
     exclusivity: Exclusivity,
     provider: Option<ProviderClaim>,
     label: Label,
+    /// In place of the policy's; `Some(None)` is for ever.
+    wait_limit: Option<Option<Duration>>,
     /// Floating with a sane width: the fast path may serve it without looking further.
     floating: bool,
 }
@@ -143,6 +146,7 @@ impl Request {
             exclusivity: Exclusivity::Shared,
             provider: None,
             label: Label::new(&"operation"),
+            wait_limit: None,
             floating: 1 <= min && min <= max,
         }
     }
@@ -183,6 +187,13 @@ impl Request {
     pub const fn with_provider(mut self, claim: ProviderClaim) -> Self {
         self.provider = Some(claim);
         self.floating = false;
+        self
+    }
+
+    /// How long the request waits while no holder runs an operation, whatever the policy says; `None` is for ever.
+    #[must_use]
+    pub const fn wait_limit(mut self, limit: Option<Duration>) -> Self {
+        self.wait_limit = Some(limit);
         self
     }
 
@@ -228,6 +239,11 @@ impl Request {
     #[must_use]
     pub const fn name(&self) -> Label {
         self.label
+    }
+
+    /// How long it waits under a policy of this limit.
+    pub(super) fn wait_limit_or(&self, policy: Option<Duration>) -> Option<Duration> {
+        self.wait_limit.unwrap_or(policy)
     }
 
     #[inline]

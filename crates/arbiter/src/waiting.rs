@@ -128,12 +128,13 @@ impl Ledger {
 }
 
 impl Core {
-    /// Sleeps until the seat is granted, the deadline passes or the wait limit is reached.
+    /// Sleeps until the seat is granted, the deadline passes, or no holder ran an operation for `limit`.
     pub(super) fn wait<'a>(
         &'a self,
         mut ledger: MutexGuard<'a, Ledger>,
         seat: &Seat,
         deadline: Option<Instant>,
+        limit: Option<Duration>,
     ) -> Result<MutexGuard<'a, Ledger>> {
         let slot = seat.slot();
         let start = clock::now();
@@ -142,7 +143,7 @@ impl Core {
         let mut look = self.arm(&mut ledger, slot, start);
         let mut watch = Watch::new(&ledger, slot, start);
         loop {
-            let poll = self.policy().wait_limit.map(|limit| watch.looked + poll_period(limit));
+            let poll = limit.map(|limit| watch.looked + poll_period(limit));
             let wake = [look, poll, deadline].into_iter().flatten().min();
             ledger = seat.bell.wait(self.lock(), ledger, wake);
             let Some(place) = ledger.position(slot) else {
@@ -166,7 +167,7 @@ impl Core {
             if poll.is_some_and(|at| at <= now) {
                 watch.look(&ledger, slot, now);
             }
-            if self.policy().wait_limit.is_some_and(|limit| limit <= watch.idle) {
+            if limit.is_some_and(|limit| limit <= watch.idle) {
                 let place = ledger.position(slot).expect("invariant: it was found waiting");
                 let holders = ledger.give_up(self, place, now);
                 return Err(Error::WaitLimit { waited: watch.idle, holders });

@@ -9,7 +9,9 @@ use tenferro_arbiter::{
 use tenferro_engine::{CpuEngine, refused};
 use tenferro_provider::{self as provider, Exclusion, Preference, Provider, Registry};
 use tenferro_providers::{Naive, Native};
-use tenferro_scope::{self as scope, DomainConfig, DomainOwnership, Executor, ResourceDomain};
+use tenferro_scope::{
+    self as scope, DomainConfig, DomainOwnership, Executor, ResourceDomain, WaitLimit,
+};
 use tenferro_tensor::{Error, Validation};
 
 use crate::{CpuBackend, Result, memory};
@@ -37,6 +39,7 @@ pub struct CpuBackendBuilder {
     buffer_limit: Option<usize>,
     arbiter: Option<Arc<dyn Arbiter>>,
     policy: Option<Policy>,
+    wait_limit: WaitLimit,
     executor: Option<(DomainOwnership, Arc<dyn Executor>)>,
 }
 
@@ -108,9 +111,9 @@ impl CpuBackendBuilder {
 
     /// How long an operation waits while no holder runs one; `None` is for ever.
     ///
-    /// As [`Self::admission_policy`], this makes an arbiter of the backend's own.
+    /// It holds for this backend's requests, whoever else shares the arbiter; unsaid, the arbiter's policy holds.
     pub fn wait_limit(mut self, limit: Option<Duration>) -> Self {
-        self.policy = Some(Policy { wait_limit: limit, ..self.policy.unwrap_or_default() });
+        self.wait_limit = limit.map_or(WaitLimit::Never, WaitLimit::After);
         self
     }
 
@@ -136,7 +139,13 @@ impl CpuBackendBuilder {
         let claim =
             if named { providers.first().and_then(|first| claim(first, width)) } else { None };
         let providers = if claim.is_some() { providers.holding_first() } else { providers };
-        let config = DomainConfig { width, cpus: self.cpus.clone(), arbiter, provider: claim };
+        let config = DomainConfig {
+            width,
+            cpus: self.cpus.clone(),
+            arbiter,
+            provider: claim,
+            wait_limit: self.wait_limit,
+        };
         let domain = match self.executor {
             None => ResourceDomain::managed(config),
             Some((ownership, executor)) => {

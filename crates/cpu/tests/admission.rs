@@ -110,12 +110,32 @@ fn x27_a_wait_limit_is_a_typed_error_that_names_the_holders() {
 }
 
 #[test]
-fn x27_a_backend_with_a_wait_limit_has_an_arbiter_of_its_own() {
-    let limit = Some(std::time::Duration::from_millis(50));
-    let backend = CpuBackend::builder().wait_limit(limit).build().unwrap();
+fn x27_a_wait_limit_of_a_backend_holds_under_a_shared_arbiter() {
+    watchdog(|| {
+        // The arbiter's own limit is longer than the watchdog's patience.
+        let arbiter = CountingArbiter::new(1);
+        let limit = Some(std::time::Duration::from_millis(50));
+        let hasty = CpuBackend::builder().wait_limit(limit).arbiter(arbiter.clone());
+        let mut hasty = hasty.build().unwrap();
+        let pinned = Pinned::all(&arbiter);
+        let error = core_error(hasty.add(&vector(2), &vector(2)));
+        let scope::Error::Admission(arbiter::Error::WaitLimit { waited, .. }) = error else {
+            panic!("another error: {error:?}");
+        };
+        assert!(waited < std::time::Duration::from_secs(5), "{waited:?}");
+        drop(pinned);
+        assert!(hasty.add(&vector(2), &vector(2)).is_ok());
+    });
+}
+
+#[test]
+fn x27_a_policy_makes_an_arbiter_of_the_backends_own() {
+    let policy = arbiter::Policy { wait_limit: None, ..arbiter::Policy::default() };
+    let backend = CpuBackend::builder().admission_policy(policy).build().unwrap();
     let process: *const () = std::sync::Arc::as_ptr(arbiter::process_arbiter()).cast();
     assert_ne!(std::sync::Arc::as_ptr(backend.domain().arbiter()).cast::<()>(), process);
-    let both = CpuBackend::builder().wait_limit(limit).arbiter(CountingArbiter::new(1)).build();
+    let arbiter = CountingArbiter::new(1);
+    let both = CpuBackend::builder().admission_policy(policy).arbiter(arbiter).build();
     assert!(matches!(both, Err(tenferro_cpu::Error::Validation { .. })));
 }
 

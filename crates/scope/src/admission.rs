@@ -19,7 +19,7 @@ use crate::{
 pub enum ExecutionAdmission {
     /// Its own.
     Standalone,
-    /// That of the scope or session it was called in.
+    /// That of the scope or installation it was called in.
     Shared,
 }
 

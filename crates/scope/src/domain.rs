@@ -1,8 +1,11 @@
 //! The right to use some CPUs through one executor, admitted by one arbiter.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use tenferro_arbiter::{Arbiter, CpuSet, Label, ProviderClaim, Request};
@@ -42,6 +45,30 @@ pub struct DomainConfig {
     /// A provider that others are kept out of while a permit for several threads is held: operations, scopes and
     /// the caller's own work. What uses one thread by nature excludes nobody.
     pub provider: Option<ProviderClaim>,
+    /// How long operations and scopes wait while no holder runs an operation.
+    pub wait_limit: WaitLimit,
+}
+
+/// How long a domain's requests wait while no holder runs an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WaitLimit {
+    /// As long as the arbiter's policy says.
+    #[default]
+    Policy,
+    /// So long.
+    After(Duration),
+    /// For ever.
+    Never,
+}
+
+impl WaitLimit {
+    fn apply_to(self, request: Request) -> Request {
+        match self {
+            WaitLimit::Policy => request,
+            WaitLimit::After(limit) => request.wait_limit(Some(limit)),
+            WaitLimit::Never => request.wait_limit(None),
+        }
+    }
 }
 
 /// A set of CPUs, an executor that runs there and the arbiter that admits to it.
@@ -72,7 +99,7 @@ pub(super) struct Requests {
 impl Requests {
     fn new(config: &DomainConfig) -> Self {
         let unclaimed = |width: usize, label: Label| {
-            let request = Request::up_to(width).label(label);
+            let request = config.wait_limit.apply_to(Request::up_to(width).label(label));
             match &config.cpus {
                 Some(cpus) => request.on(cpus.clone()),
                 None => request,
@@ -86,7 +113,7 @@ impl Requests {
             wide: request(config.width, Label::new(&"operation")),
             narrow: unclaimed(1, Label::new(&"operation")),
             scope: request(config.width, Label::new(&"scope")),
-            installed: request(config.width, Label::new(&"session")),
+            installed: request(config.width, Label::new(&"install")),
         }
     }
 }
@@ -95,7 +122,7 @@ impl ResourceDomain {
     /// A domain whose threads are ours: the caller's thread alone for a width of 1, else a rayon pool beside it.
     ///
     /// # Errors
-    /// [`Error::NoThreads`] for a width of 0.
+    /// [`Error::NoThreads`] for a width of 0; [`Error::Pool`] if the system has no threads for the pool.
     pub fn managed(config: DomainConfig) -> Result<Self> {
         let identity = RuntimeIdentity::fresh();
         let cpus = config.cpus.as_ref().map_or(usize::MAX, CpuSet::len);
@@ -103,7 +130,7 @@ impl ResourceDomain {
         let executor: Arc<dyn Executor> =
             match config.width.min(cpus).min(config.arbiter.capacity()) {
                 0 | 1 => Arc::new(InlineExecutor),
-                width => Arc::new(RayonExecutor::new(width, identity)),
+                width => Arc::new(RayonExecutor::new(width, identity)?),
             };
         Self::new(identity, DomainOwnership::Managed, Trust::Ours, config, executor)
     }

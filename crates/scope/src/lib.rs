@@ -23,7 +23,7 @@ mod workers;
 
 pub use admission::{Breadth, ExecutionAdmission, OperationEntry, OperationGuard};
 pub use context::{current_owner, has_active_execution};
-pub use domain::{DomainConfig, DomainOwnership, ResourceDomain};
+pub use domain::{DomainConfig, DomainOwnership, ResourceDomain, WaitLimit};
 pub use error::{Error, Result};
 pub use executor::{Affinity, Executor, ExecutorCapabilities, ExecutorFault};
 pub use identity::RuntimeIdentity;

@@ -1,16 +1,12 @@
 //! The executor with a rayon pool of its own.
 //!
 //! The caller always takes a share, so a pool for a width of `n` has `n - 1` workers. Jobs are claimed one by one from
-//! a counter: a caller whose helpers wake late has done their work by then. The pool starts with the first fan-out that
-//! is wider than one.
+//! a counter: a caller whose helpers wake late has done their work by then.
 
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    sync::{
-        OnceLock,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use parking_lot::Mutex;
@@ -25,34 +21,19 @@ use crate::{
 /// Runs operations on the calling thread, and shares out wide ones over a rayon pool.
 pub struct RayonExecutor {
     width: usize,
-    identity: RuntimeIdentity,
-    pool: OnceLock<ThreadPool>,
+    pool: ThreadPool,
 }
 
 impl RayonExecutor {
     /// The executor for at most `width` threads, the caller included, whose workers belong to `identity`.
-    pub(super) fn new(width: usize, identity: RuntimeIdentity) -> Self {
-        Self { width, identity, pool: OnceLock::new() }
-    }
-
-    /// The pool, started now if it is not yet; `None` if the system has no threads for it.
-    fn pool(&self) -> Option<&ThreadPool> {
-        if self.pool.get().is_none() {
-            let pool = self.start().ok()?;
-            // Another caller may have been first; its pool is as good, and ours ends here.
-            let _ = self.pool.set(pool);
-        }
-        self.pool.get()
-    }
-
-    fn start(&self) -> Result<ThreadPool> {
-        let identity = self.identity;
-        ThreadPoolBuilder::new()
-            .num_threads(self.width - 1)
+    pub(super) fn new(width: usize, identity: RuntimeIdentity) -> Result<Self> {
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(width - 1)
             .thread_name(|index| format!("tenferro-{index}"))
             .start_handler(move |_| context::mark_worker(identity))
             .build()
-            .map_err(|source| Error::Pool { width: self.width, source })
+            .map_err(|source| Error::Pool { width, source })?;
+        Ok(Self { width, pool })
     }
 }
 
@@ -72,11 +53,11 @@ impl Executor for RayonExecutor {
 
     fn fan_out(&self, width: usize, jobs: usize, job: &(dyn Fn(usize) + Sync)) {
         let helpers = width.min(self.width).min(jobs).saturating_sub(1);
-        // Without threads the caller does all of the work: slower, and right.
-        let pool = if helpers == 0 { None } else { self.pool() };
-        let Some(pool) = pool else { return (0..jobs).for_each(job) };
+        if helpers == 0 {
+            return (0..jobs).for_each(job);
+        }
         let round = Round { jobs, job, next: AtomicUsize::new(0), panic: Mutex::new(None) };
-        pool.in_place_scope(|scope| {
+        self.pool.in_place_scope(|scope| {
             for _ in 0..helpers {
                 scope.spawn(|_| round.work());
             }
