@@ -85,6 +85,12 @@ fn x50_elementwise_results_do_not_depend_on_the_width() {
 }
 
 #[test]
+fn x50_a_broadcast_that_makes_much_of_little_is_shared_out() {
+    let (column, row) = (rough(DType::F64, &[1024, 1], 1), rough(DType::F64, &[1, 1024], 2));
+    Widths::new().agree("outer sum", |backend| backend.add(&column, &row));
+}
+
+#[test]
 fn x50_reductions_over_all_subsets_of_axes_do_not_depend_on_the_width() {
     let mut widths = Widths::new();
     let shapes = [&[70_000][..], &[3, 30_000], &[30_000, 3], &[41, 43, 44]];

@@ -162,15 +162,15 @@ fn breadth(primitive: &Primitive, inputs: &[Operand<'_>]) -> Breadth {
     if let (Primitive::Dot(Dot::DotGeneral { contraction }), [lhs, rhs]) = (primitive, inputs) {
         return contraction_breadth(contraction, &[*lhs, *rhs]);
     }
-    let cost = match primitive {
-        Primitive::Analytic(_) => 8,
-        // Broadcasting, padding and embedding can make much of little.
-        Primitive::Structural(_) | Primitive::Indexing(_) => return Breadth::Wide,
-        _ => 1,
-    };
-    let bytes = |input: &Operand<'_>| input.shape().elements().saturating_mul(input.dtype().size());
-    let moved = inputs.iter().map(bytes).fold(0, usize::saturating_add).saturating_mul(cost);
-    if kernel::pays(moved) { Breadth::Wide } else { Breadth::Narrow }
+    // Broadcasting, padding and embedding can make much of little.
+    if matches!(primitive, Primitive::Structural(_) | Primitive::Indexing(_)) {
+        return Breadth::Wide;
+    }
+    if kernel::pays(kernel::estimated_cost(primitive, inputs)) {
+        Breadth::Wide
+    } else {
+        Breadth::Narrow
+    }
 }
 
 fn contraction_breadth(contraction: &Contraction, [lhs, rhs]: &[Operand<'_>; 2]) -> Breadth {

@@ -26,3 +26,15 @@ fn x46_native_keeps_the_contract() {
     assert_eq!(report.unsupported, 0);
     assert!(report.executed > 10_000);
 }
+
+#[test]
+fn x46_native_keeps_the_contract_where_it_changes_kernels() {
+    let own = [(20, 21, 22, 1), (22, 21, 20, 2), (41, 40, 39, 1)];
+    let own = own.map(|(m, n, k, batch)| conformance::Extents::new(m, n, k, batch));
+    let quick = conformance::Suite::quick();
+    let fewer = quick.run(&Native::new()).unwrap_or_else(|failure| panic!("{failure}"));
+    let report =
+        quick.with_extents(own).run(&Native::new()).unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(report.unsupported, 0);
+    assert!(report.executed > fewer.executed && report.swept > fewer.swept);
+}

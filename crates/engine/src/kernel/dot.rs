@@ -18,8 +18,8 @@ const OP: &str = "dot_general";
 
 type Axes = SmallVec<[usize; 6]>;
 
-/// `out = alpha * contraction(lhs, rhs) + beta * out`.
-pub(super) fn contract(
+/// `out = alpha * contraction(lhs, rhs) + beta * out`, for operands and an output that fit.
+pub(crate) fn contract(
     grant: &Grant<'_>,
     contraction: &Contraction,
     inputs: &[Operand<'_>],

@@ -24,7 +24,7 @@ use super::{
 };
 
 /// What a transcendental function costs, in bytes moved in the same time.
-const ANALYTIC_COST: usize = 64;
+pub(super) const ANALYTIC_COST: usize = 64;
 
 /// Up to so many elements nothing is shared out, whatever the function.
 const FEW: usize = 2048;

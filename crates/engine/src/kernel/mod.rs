@@ -14,12 +14,11 @@ mod walk;
 
 use tenferro_ops::Scale;
 use tenferro_provider::{Chain, Workers};
-use tenferro_tensor::{
-    Contraction, DType, Dot, Operand, OperandMut, Primitive, Result, Shape, Tensor, Uninit,
-};
+use tenferro_tensor::{DType, Dot, Operand, OperandMut, Primitive, Result, Shape, Tensor, Uninit};
 
 use crate::pool::BufferPool;
 
+pub(crate) use dot::contract;
 pub use float_state::is_default as has_default_float_state;
 pub(crate) use share::pays;
 
@@ -85,18 +84,25 @@ pub(crate) fn compute(
         Primitive::Structural(row) => structure::structural(grant, row, inputs, out.reborrow()),
         Primitive::Indexing(row) => structure::indexing(grant, row, &inputs[0], out.reborrow()),
         Primitive::Dot(Dot::DotGeneral { contraction }) => {
-            dot::contract(grant, contraction, inputs, Scale::ASSIGN, out.reborrow())
+            contract(grant, contraction, inputs, Scale::ASSIGN, out.reborrow())
         }
     }
 }
 
-/// `out = alpha * contraction(lhs, rhs) + beta * out`, for operands and an output that fit.
-pub(crate) fn contract(
-    grant: &Grant<'_>,
-    contraction: &Contraction,
-    inputs: &[Operand<'_>],
-    scale: Scale,
-    out: OperandMut<'_>,
-) -> Result<()> {
-    dot::contract(grant, contraction, inputs, scale, out)
+/// The bytes that an elementwise operation or a reduction moves, or as many as take the same time, at most. Judged by
+/// operands that were not checked.
+pub(crate) fn estimated_cost(primitive: &Primitive, inputs: &[Operand<'_>]) -> usize {
+    let Some((first, rest)) = inputs.split_first() else { return 0 };
+    let alike = rest.iter().all(|input| input.shape() == first.shape());
+    // Shapes that differ broadcast to their product at most.
+    let stretched =
+        |elements: usize, input: &Operand<'_>| elements.saturating_mul(input.shape().elements());
+    let elements = first.shape().elements();
+    let elements = if alike { elements } else { rest.iter().fold(elements, stretched) };
+    let bytes: usize = inputs.iter().map(|input| input.dtype().size()).sum();
+    let extra = match primitive {
+        Primitive::Analytic(_) => elementwise::ANALYTIC_COST,
+        _ => 0,
+    };
+    elements.saturating_mul(bytes + extra)
 }
