@@ -17,7 +17,8 @@
 
 #![forbid(unsafe_code)]
 
-mod composite;
+mod builder;
+pub mod composite;
 mod destination;
 mod engine;
 mod meta;
@@ -26,6 +27,7 @@ pub mod reference;
 mod rules;
 pub mod scalar;
 
+pub use builder::{Build, Builder, Eager, Lent};
 pub use composite::TensorComposite;
 pub use destination::{accumulate_into, check_destination, check_scale, copy_into, scale_into};
 pub use engine::{Engine, Input, Inputs, Scale};
