@@ -8,7 +8,9 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum Error {
     /// An option is unknown, or its value is missing.
-    #[error("`{word}`: {problem}; usage: SUITE [--quick] [--json FILE] [PART-OF-A-CASE-NAME ...]")]
+    #[error(
+        "`{word}`: {problem}; usage: SUITE [--quick] [--json FILE] [--patterns FILE] [PART-OF-A-CASE-NAME ...]"
+    )]
     Usage {
         /// The word that was not understood.
         word: String,
@@ -30,5 +32,21 @@ pub enum Error {
         path: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// The file of `--patterns` could not be read.
+    #[error("cannot read patterns from `{}`", path.display())]
+    Patterns {
+        /// The file that `--patterns` named.
+        path: PathBuf,
+        /// What the system said, or where the text is no list of patterns.
+        source: io::Error,
+    },
+    /// A pattern of a file makes no sense.
+    #[error("pattern `{id}` cannot be run: {problem}")]
+    Pattern {
+        /// The pattern's name.
+        id: String,
+        /// What is wrong with it.
+        problem: &'static str,
     },
 }

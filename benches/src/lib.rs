@@ -5,7 +5,7 @@
 //! back to back, and ours twice; what is reported is the median of the rounds' own ratios. The
 //! ratio of ours to ours, the A/A row, says what a ratio of this run is worth.
 //!
-//! This library knows no tensor: a suite is a program that hands it closures. The limits are in
+//! This library measures closures and knows no operation: a suite is a program that hands them. The limits are in
 //! `tenferro-bench-limits`; benches/README.md explains the rows.
 //!
 //! ```
@@ -26,18 +26,24 @@
 #![forbid(unsafe_code)]
 
 mod contender;
+mod data;
 mod error;
 mod measurement;
 mod options;
+mod pattern;
 mod plan;
 mod row;
+mod scoped;
 mod statistics;
 mod suite;
 
 pub use contender::{Case, Contender};
+pub use data::{extents, scattered, size};
 pub use error::Error;
 pub use measurement::{Measurement, Series, measure};
 pub use options::Options;
+pub use pattern::Pattern;
 pub use plan::Plan;
 pub use row::Row;
+pub use scoped::scoped;
 pub use suite::Suite;

@@ -43,7 +43,7 @@ impl Series {
 }
 
 impl Measurement {
-    /// A row for each peer.
+    /// A row for each peer; without peers one row, in which the limit stands for the peer.
     ///
     /// # Panics
     /// If there was no round.
@@ -60,7 +60,9 @@ impl Measurement {
             aa: median(&self.aa()),
             limit_ratio: median(&ratios(&self.ours.ns, &self.limit.ns)),
         };
-        self.peers.iter().map(row).collect()
+        let peers =
+            if self.peers.is_empty() { std::slice::from_ref(&self.limit) } else { &self.peers };
+        peers.iter().map(row).collect()
     }
 
     /// How far ours is from ours in a typical round: the noise of this case.
@@ -158,6 +160,14 @@ mod tests {
         assert_eq!((rows[0].ours_ns, rows[0].peer_ns, rows[0].limit_ns), (40.0, 80.0, 25.0));
         assert_eq!((rows[0].limit_ratio, rows[0].aa, measurement.noise()), (1.6, 1.0, 0.0));
         assert_eq!((rows[0].threads, rows[0].case.as_str()), (2, "place/op/f64/1"));
+    }
+
+    #[test]
+    fn without_peers_the_limit_is_the_peer_of_the_only_row() {
+        let case = case(clock("ours", || 30), clock("loop", || 20), Vec::new());
+        let rows = measure(case, &Plan::quick()).rows("suite");
+        assert_eq!(rows.len(), 1);
+        assert_eq!((rows[0].peer.as_str(), rows[0].peer_ns, rows[0].ratio), ("loop", 20.0, 1.5));
     }
 
     #[test]

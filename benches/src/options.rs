@@ -1,8 +1,8 @@
-//! The command line of a suite: `[--quick] [--json FILE] [PART-OF-A-CASE-NAME ...]`.
+//! The command line of a suite: `[--quick] [--json FILE] [--patterns FILE] [PART-OF-A-CASE-NAME ...]`.
 
 use std::path::PathBuf;
 
-use super::{Error, Plan};
+use super::{Error, Pattern, Plan};
 
 /// What a suite's command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Options {
     pub plan: Plan,
     /// Where the rows go besides the screen.
     pub json: Option<PathBuf>,
+    /// The patterns of permutation to run instead of the built-in ones.
+    pub patterns: Option<Vec<Pattern>>,
     /// Parts of case names; with none, every case runs.
     pub filters: Vec<String>,
 }
@@ -19,18 +21,18 @@ impl Options {
     /// Reads the words after the program's name.
     ///
     /// # Errors
-    /// [`Error::Usage`] for an unknown option and for `--json` without a file.
+    /// [`Error::Usage`] for an unknown option and for one without its value; what
+    /// [`Pattern::read`] refuses.
     pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, Error> {
-        let mut options = Self { plan: Plan::full(), json: None, filters: Vec::new() };
+        let mut options =
+            Self { plan: Plan::full(), json: None, patterns: None, filters: Vec::new() };
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--quick" => options.plan = Plan::quick(),
-                "--json" => {
-                    let Some(file) = words.next() else {
-                        return Err(Error::Usage { word, problem: "needs a file" });
-                    };
-                    options.json = Some(file.into());
+                "--json" => options.json = Some(value(word, &mut words)?.into()),
+                "--patterns" => {
+                    options.patterns = Some(Pattern::read(value(word, &mut words)?.as_ref())?);
                 }
                 option if option.starts_with('-') => {
                     return Err(Error::Usage { word, problem: "is no option of a suite" });
@@ -45,6 +47,11 @@ impl Options {
     pub fn wants(&self, case: &str) -> bool {
         self.filters.is_empty() || self.filters.iter().any(|part| case.contains(part))
     }
+}
+
+/// The word after an option.
+fn value(word: String, words: &mut impl Iterator<Item = String>) -> Result<String, Error> {
+    words.next().ok_or(Error::Usage { word, problem: "needs a value" })
 }
 
 #[cfg(test)]
@@ -72,8 +79,9 @@ mod tests {
 
     #[test]
     fn unknown_options_and_a_missing_file_are_refused() {
-        for line in ["--quik", "-q", "--json"] {
+        for line in ["--quik", "-q", "--json", "--patterns"] {
             assert!(matches!(parse(line), Err(Error::Usage { .. })), "{line}");
         }
+        assert!(matches!(parse("--patterns /nonexistent"), Err(Error::Patterns { .. })));
     }
 }

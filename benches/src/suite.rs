@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::{fs, io};
 
-use super::{Case, Error, Measurement, Options, Row, measure};
+use super::{Case, Error, Measurement, Options, Pattern, Row, measure};
 
 /// A running suite.
 ///
@@ -28,12 +28,13 @@ pub struct Suite {
     name: &'static str,
     options: Options,
     rows: Vec<Row>,
+    patterns_taken: bool,
 }
 
 impl Suite {
     /// A suite without rows yet.
     pub fn new(name: &'static str, options: Options) -> Self {
-        Self { name, options, rows: Vec::new() }
+        Self { name, options, rows: Vec::new(), patterns_taken: false }
     }
 
     /// The body of a suite's `main`: reads the command line, runs the cases, writes the rows.
@@ -57,6 +58,12 @@ impl Suite {
                 ExitCode::from(2)
             }
         }
+    }
+
+    /// The patterns of the command line, for a suite that runs patterns.
+    pub fn patterns(&mut self) -> Option<&[Pattern]> {
+        self.patterns_taken = true;
+        self.options.patterns.as_deref()
     }
 
     /// Measures a case if it is asked for; `case` makes the inputs and the contenders.
@@ -83,8 +90,13 @@ impl Suite {
     /// Writes the rows to the file of `--json`, if there is one, and returns them.
     ///
     /// # Errors
-    /// [`Error::NoCase`] if no case ran, [`Error::Json`] if the file cannot be written.
+    /// [`Error::NoCase`] if no case ran, [`Error::Json`] if the file cannot be written,
+    /// [`Error::Usage`] for patterns that the suite did not ask for.
     pub fn finish(self) -> Result<Vec<Row>, Error> {
+        if self.options.patterns.is_some() && !self.patterns_taken {
+            let word = "--patterns".to_owned();
+            return Err(Error::Usage { word, problem: "is for the suite `permute`" });
+        }
         if self.rows.is_empty() {
             return Err(Error::NoCase { suite: self.name, filters: self.options.filters });
         }
@@ -103,14 +115,14 @@ fn write(path: &Path, rows: &[Row]) -> io::Result<()> {
 
 fn heading() -> String {
     format!(
-        "{:<28}{:>3}{:>14}{:>14}{:>8}  {:<16}{:>14}{:>8}{:>7}{:>8}",
+        "{:<34}{:>3}{:>13}{:>13}{:>8}  {:<16}{:>13}{:>8}{:>7}{:>7}",
         "case", "T", "ours ns", "limit ns", "x limit", "peer", "peer ns", "x peer", "A/A", "+-"
     )
 }
 
 fn line(row: &Row, measurement: &Measurement) -> String {
     format!(
-        "{:<28}{:>3}{:>14.1}{:>14.1}{:>8.2}  {:<16}{:>14.1}{:>8.2}{:>7.2}{:>8.3}",
+        "{:<34}{:>3}{:>13.1}{:>13.1}{:>8.2}  {:<16}{:>13.1}{:>8.2}{:>7.2}{:>7.3}{}",
         row.case,
         row.threads,
         row.ours_ns,
@@ -120,6 +132,7 @@ fn line(row: &Row, measurement: &Measurement) -> String {
         row.peer_ns,
         row.ratio,
         row.aa,
-        measurement.noise()
+        measurement.noise(),
+        if row.counts() { "" } else { "  too noisy to count" }
     )
 }

@@ -13,16 +13,17 @@ pub(super) const PEERS_MANIFEST: &str = "benches/peers/Cargo.toml";
 
 pub(super) const COMMAND: Command = Command {
     name: "bench",
-    arguments: "SUITE [--quick] [--json FILE]",
+    arguments: "SUITE [--quick] [--json FILE] [--patterns FILE]",
     about: "measure a suite against its limit and its peers",
     details: || {
         let mut text = String::from("The suites:\n\n");
         for suite in SUITES {
-            text.push_str(&format!("  {:<10}{}\n", suite.name, suite.about));
+            text.push_str(&format!("  {:<12}{}\n", suite.name, suite.about));
         }
         text.push_str(
             "\n  --quick       shorter samples, still 21 rounds or more\n  \
-             --json FILE   write the rows to FILE too, one JSON object a line\n\n\
+             --json FILE   write the rows to FILE too, one JSON object a line\n  \
+             --patterns FILE   for `permute`: run the patterns of a JSON file instead of its own\n\n\
              Words after `--` go to the suite: parts of case names, to run only those.\n",
         );
         text
@@ -50,6 +51,24 @@ const SUITES: &[Suite] = &[
         package: "tenferro-benches",
     },
     Suite {
+        name: "elementwise",
+        about: "sums, comparisons, functions of 1e7 elements, against ndarray",
+        manifest: "Cargo.toml",
+        package: "tenferro-benches",
+    },
+    Suite {
+        name: "reduce",
+        about: "reductions of 1e7 elements over each axis, against ndarray",
+        manifest: "Cargo.toml",
+        package: "tenferro-benches",
+    },
+    Suite {
+        name: "permute",
+        about: "transposes of up to 24 axes, against ndarray",
+        manifest: "Cargo.toml",
+        package: "tenferro-benches",
+    },
+    Suite {
         name: "matmul",
         about: "square products, against ndarray and faer",
         manifest: PEERS_MANIFEST,
@@ -61,6 +80,7 @@ const SUITES: &[Suite] = &[
 fn step(here: &Path, mut arguments: Arguments) -> Result<Step, Failure> {
     let quick = arguments.flag("--quick");
     let json = arguments.option("--json")?;
+    let patterns = arguments.option("--patterns")?;
     let name = arguments.positional();
     let filters = arguments.finish()?;
     let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
@@ -74,8 +94,10 @@ fn step(here: &Path, mut arguments: Arguments) -> Result<Step, Failure> {
     let mut step = Step::cargo(["run", "--release", "--manifest-path", suite.manifest])
         .args(["--package", suite.package, "--bin", suite.name, "--"])
         .args(quick.then_some("--quick"));
-    if let Some(file) = json {
-        step = step.args(["--json".to_owned(), here.join(file).to_string_lossy().into_owned()]);
+    for (option, file) in [("--json", json), ("--patterns", patterns)] {
+        if let Some(file) = file {
+            step = step.args([option.to_owned(), here.join(file).to_string_lossy().into_owned()]);
+        }
     }
     Ok(step.args(filters))
 }
@@ -97,6 +119,8 @@ mod tests {
              --bin small -- --quick --json /here/out.json scope/add"
         );
         assert!(line("matmul").unwrap().contains("--manifest-path benches/peers/Cargo.toml"));
+        let patterns = line("permute --patterns p.json").unwrap();
+        assert!(patterns.ends_with("--bin permute -- --patterns /here/p.json"), "{patterns}");
     }
 
     #[test]
@@ -104,6 +128,6 @@ mod tests {
         for words in ["", "smal", "small --quik"] {
             assert_eq!(line(words).unwrap_err().exit_code(), 2, "{words}");
         }
-        assert!(line("smal").unwrap_err().to_string().contains("small, matmul"));
+        assert!(line("smal").unwrap_err().to_string().contains("small, elementwise"));
     }
 }

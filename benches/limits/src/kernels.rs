@@ -4,10 +4,11 @@
 //! is told, and meets the others only at the beginning and the end. So at two threads the figure
 //! holds no synchronisation between products: a limit, and not a way to multiply one matrix.
 
-use std::sync::Barrier;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gemm::Parallelism;
+
+use super::on_threads;
 
 /// A column-major product `out = lhs * rhs`, `lhs` being `m` by `k` and `rhs` `k` by `n`.
 #[derive(Debug)]
@@ -40,30 +41,9 @@ pub fn gemm_f64(product: Product<'_>, threads: usize, repetitions: u64) -> Durat
     assert!(k > 0);
     let columns = n.div_ceil(threads).max(1);
     let panels = rhs.chunks((k * columns).max(1)).zip(out.chunks_mut((m * columns).max(1)));
-    let mut panels: Vec<_> =
+    let panels =
         panels.map(|(rhs, out)| Product { m, n: out.len() / m, k, lhs, rhs, out }).collect();
-    let Some(mut own) = panels.pop() else { return Duration::ZERO };
-    let gate = Barrier::new(panels.len() + 1);
-    std::thread::scope(|scope| {
-        for mut panel in panels {
-            let gate = &gate;
-            scope.spawn(move || {
-                gate.wait();
-                repeat(&mut panel, repetitions);
-            });
-        }
-        gate.wait();
-        let start = Instant::now();
-        repeat(&mut own, repetitions);
-        start
-    })
-    .elapsed()
-}
-
-fn repeat(product: &mut Product<'_>, repetitions: u64) {
-    for _ in 0..repetitions {
-        multiply(product);
-    }
+    on_threads(panels, repetitions, multiply)
 }
 
 fn multiply(product: &mut Product<'_>) {

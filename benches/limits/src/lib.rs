@@ -7,7 +7,11 @@
 mod chains;
 mod kernels;
 mod loops;
+mod threads;
 
 pub use chains::{Peak, fma_f32, fma_f64};
 pub use kernels::{Product, gemm_f64};
-pub use loops::{add_fresh, add_into, copy, sum_of_squares, triad};
+pub use loops::{
+    add_fresh, add_into, any_bit, copy, fill, map_into, sum, sum_of_squares, triad, zip_into,
+};
+pub use threads::on_threads;

@@ -1,7 +1,9 @@
-//! Loops over slices of `f64`, as one would write them by hand.
+//! Loops over slices, as one would write them by hand.
 //!
 //! Slices of unequal length are a caller's mistake, so each function asserts; the assertion also
 //! lets the compiler drop its own bounds checks.
+
+use std::ops::AddAssign;
 
 /// Adds two slices into a fresh vector: the limit of an operation that returns its result.
 ///
@@ -53,11 +55,64 @@ pub fn sum_of_squares(values: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
+/// The sum, in sixteen partial sums for the reason given at [`sum_of_squares`].
+#[inline(never)]
+pub fn sum<T: Copy + Default + AddAssign>(values: &[T]) -> T {
+    let mut sums = [T::default(); 16];
+    let (blocks, rest) = values.as_chunks::<16>();
+    for block in blocks {
+        for (sum, value) in sums.iter_mut().zip(block) {
+            *sum += *value;
+        }
+    }
+    let mut total = T::default();
+    for value in sums.iter().chain(rest) {
+        total += *value;
+    }
+    total
+}
+
+/// Whether any byte has a bit set, without stopping at the first: one read of the slice.
+#[inline(never)]
+pub fn any_bit(values: &[u8]) -> bool {
+    values.iter().fold(0, |all, value| all | value) != 0
+}
+
+/// Applies a function to each element, into a given slice.
+///
+/// # Panics
+/// If the lengths differ.
+#[inline(never)]
+pub fn map_into<A: Copy, B>(from: &[A], out: &mut [B], function: impl Fn(A) -> B) {
+    assert_eq!(from.len(), out.len());
+    for (out, a) in out.iter_mut().zip(from) {
+        *out = function(*a);
+    }
+}
+
+/// Applies a function to each pair of elements, into a given slice.
+///
+/// # Panics
+/// If the lengths differ.
+#[inline(never)]
+pub fn zip_into<A: Copy, B>(lhs: &[A], rhs: &[A], out: &mut [B], function: impl Fn(A, A) -> B) {
+    assert!(lhs.len() == rhs.len() && lhs.len() == out.len());
+    for ((out, a), b) in out.iter_mut().zip(lhs).zip(rhs) {
+        *out = function(*a, *b);
+    }
+}
+
 /// Copies a slice: the limit of every operation that only moves data.
 ///
 /// # Panics
 /// If the lengths differ.
 #[inline(never)]
-pub fn copy(from: &[f64], out: &mut [f64]) {
+pub fn copy<T: Copy>(from: &[T], out: &mut [T]) {
     out.copy_from_slice(from);
+}
+
+/// Writes one value everywhere.
+#[inline(never)]
+pub fn fill<T: Copy>(out: &mut [T], value: T) {
+    out.fill(value);
 }

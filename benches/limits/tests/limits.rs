@@ -1,7 +1,8 @@
 //! The limits compute what they claim: a limit that skipped work would flatter nobody.
 
 use tenferro_bench_limits::{
-    Product, add_fresh, add_into, copy, fma_f32, fma_f64, gemm_f64, sum_of_squares, triad,
+    Product, add_fresh, add_into, any_bit, copy, fill, fma_f32, fma_f64, gemm_f64, map_into,
+    on_threads, sum, sum_of_squares, triad, zip_into,
 };
 
 fn ramp(len: usize, step: f64) -> Vec<f64> {
@@ -12,17 +13,43 @@ fn ramp(len: usize, step: f64) -> Vec<f64> {
 fn the_loops_compute_sums_copies_and_triads() {
     for len in [0, 1, 7, 16, 33] {
         let (x, y) = (ramp(len, 1.0), ramp(len, 0.5));
-        let sum: Vec<f64> = ramp(len, 1.5);
-        assert_eq!(add_fresh(&x, &y), sum);
+        let sums: Vec<f64> = ramp(len, 1.5);
+        assert_eq!(add_fresh(&x, &y), sums);
         let mut out = vec![f64::NAN; len];
         add_into(&x, &y, &mut out);
-        assert_eq!(out, sum);
+        assert_eq!(out, sums);
         triad(&x, 2.0, &y, &mut out);
         assert_eq!(out, ramp(len, 2.0));
         copy(&x, &mut out);
         assert_eq!(out, x);
         let squares: f64 = x.iter().map(|x| x * x).sum();
         assert_eq!(sum_of_squares(&x), squares);
+        assert_eq!(sum(&x), x.iter().sum::<f64>());
+        map_into(&x, &mut out, |x| 2.0 * x);
+        assert_eq!(out, ramp(len, 2.0));
+        zip_into(&x, &y, &mut out, |x, y| x - y);
+        assert_eq!(out, y);
+        fill(&mut out, 1.0);
+        assert!(out.iter().all(|&x| x == 1.0));
+    }
+}
+
+#[test]
+fn a_bit_anywhere_is_seen() {
+    for len in [1, 15, 64, 100] {
+        let mut bytes = vec![0; len];
+        assert!(!any_bit(&bytes));
+        bytes[len - 1] = 4;
+        assert!(any_bit(&bytes));
+    }
+}
+
+#[test]
+fn every_part_is_worked_on_as_often_as_asked() {
+    for threads in 1..=3 {
+        let mut counts = vec![0_u64; threads];
+        on_threads(counts.iter_mut().collect(), 5, |count| **count += 1);
+        assert_eq!(counts, vec![5; threads]);
     }
 }
 
