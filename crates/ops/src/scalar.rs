@@ -1,6 +1,6 @@
 //! What each row of the vocabulary computes for one element.
 //!
-//! The traits ([`Number`], [`Real`], [`Inexact`], [`Cast`]) give the arithmetic of every dtype, once for all engines. A
+//! The traits ([`Number`], [`Real`], [`Inexact`], [`Float`], [`Bits`], [`Integer`], [`Cast`]) give the arithmetic of every dtype, once for all engines. A
 //! row is a function object over them ([`Unary`], [`Binary`], [`Ternary`], [`Reducer`]), and [`visit_elementwise`] and its
 //! sisters are the one place that says which function a row has for which dtype. An engine brings a visitor: a loop,
 //! generic over the function. So a new elementwise operation is a row of the table, a rule and a function here.
@@ -12,19 +12,28 @@
 //! assert!(Maximum.call(-0.0_f64, 0.0).is_sign_positive());
 //! ```
 
+mod bitcast;
+mod bits;
 mod cast;
 mod complex;
+mod float;
 mod function;
 mod inexact;
 mod number;
 mod real;
 mod reducer;
+mod special;
 mod visit;
 
-pub use cast::Cast;
+pub use bitcast::Pattern;
+pub(super) use bitcast::check_bitcast;
+pub use bits::{Bits, Integer};
+pub use cast::{Cast, Form};
+pub use float::Float;
 pub use function::{
-    Abs, Add, Binary, Conj, Convert, Div, Equal, Exp, Greater, GreaterEqual, Less, LessEqual, Log,
-    Maximum, Minimum, Mul, Neg, NotEqual, Pow, Select, Sign, Sqrt, Sub, Tanh, Ternary, Unary,
+    Abs, Add, Binary, Clamp, Conj, Convert, Div, Equal, Greater, GreaterEqual, Less, LessEqual,
+    Mapped, Maximum, Minimum, Mul, Neg, NotEqual, Pow, Rem, Select, Sqrt, Sub, Ternary, Unary,
+    Zipped,
 };
 pub use inexact::Inexact;
 pub use number::Number;

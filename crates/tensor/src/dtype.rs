@@ -134,6 +134,7 @@ macro_rules! define_dtype {
             impl sealed::Sealed for $ty {}
             impl Scalar for $ty {
                 type Real = define_dtype!(@real $kind $ty);
+                type Complex = define_dtype!(@complex $kind $ty);
                 const DTYPE: DType = DType::$variant;
                 const ONE: Self = define_dtype!(@one $kind $ty);
 
@@ -145,6 +146,8 @@ macro_rules! define_dtype {
     };
     (@real complex $ty:ty) => { <$ty as num_complex::ComplexFloat>::Real };
     (@real $kind:ident $ty:ty) => { $ty };
+    (@complex float $ty:ty) => { num_complex::Complex<$ty> };
+    (@complex $kind:ident $ty:ty) => { $ty };
     (@one float $ty:ty) => { 1.0 };
     (@one half $ty:ty) => { <$ty>::ONE };
     (@one complex $ty:ty) => { <$ty>::new(1.0, 0.0) };
@@ -177,6 +180,16 @@ impl DType {
         match self {
             DType::C32 => DType::F32,
             DType::C64 => DType::F64,
+            other => other,
+        }
+    }
+
+    /// The dtype of complex numbers with components of this dtype; dtypes that are no components are their own.
+    #[must_use]
+    pub const fn complex(self) -> DType {
+        match self {
+            DType::F32 => DType::C32,
+            DType::F64 => DType::C64,
             other => other,
         }
     }

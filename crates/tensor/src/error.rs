@@ -146,6 +146,16 @@ pub enum Validation {
         /// Which dtypes would do.
         expected: &'static str,
     },
+    /// The bits of one dtype are not those of another.
+    #[error(
+        "the bits of {from} are no {to}; use a dtype of the same size that is not bool, or convert"
+    )]
+    Bitcast {
+        /// The operand's dtype.
+        from: DType,
+        /// The dtype asked for.
+        to: DType,
+    },
     /// Shapes do not broadcast: right-aligned extents differ and neither is 1.
     #[error("shapes {lhs} and {rhs} do not broadcast")]
     Broadcast {

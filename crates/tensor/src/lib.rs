@@ -46,6 +46,7 @@ pub use layout::Layout;
 pub use operand::{AsOperand, FromTensor, Operand, OperandMut, Operate};
 pub use params::{
     AxisPadding, BatchPosition, Comparison, Conjugation, Contraction, Indices, KeepAxes, Padding,
+    Ties,
 };
 pub use random::Distribution;
 pub use scalar::Scalar;

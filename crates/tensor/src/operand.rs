@@ -277,6 +277,8 @@ pub trait Operate: AsOperand {
     type Truth: FromTensor;
     /// A result of the components of complex numbers, or of the operand's own dtype.
     type Real: FromTensor;
+    /// A result of complex numbers with components of the operand's dtype.
+    type Complex: FromTensor;
 }
 
 /// A result made of a run-time typed tensor.
@@ -307,12 +309,14 @@ impl Operate for Tensor {
     type Same = Tensor;
     type Truth = Tensor;
     type Real = Tensor;
+    type Complex = Tensor;
 }
 
 impl Operate for TensorView<'_> {
     type Same = Tensor;
     type Truth = Tensor;
     type Real = Tensor;
+    type Complex = Tensor;
 }
 
 impl AsOperand for Operand<'_> {
@@ -326,10 +330,12 @@ impl Operate for Operand<'_> {
     type Same = Tensor;
     type Truth = Tensor;
     type Real = Tensor;
+    type Complex = Tensor;
 }
 
 impl<T: Scalar> Operate for TypedTensor<T> {
     type Same = TypedTensor<T>;
     type Truth = TypedTensor<bool>;
     type Real = TypedTensor<T::Real>;
+    type Complex = TypedTensor<T::Complex>;
 }

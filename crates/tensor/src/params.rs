@@ -77,6 +77,16 @@ pub enum Comparison {
     Ge,
 }
 
+/// Which whole number `round` takes halfway between two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ties {
+    /// The even one, as IEEE 754 rounds by default.
+    #[default]
+    Even,
+    /// The one further from 0.
+    Away,
+}
+
 /// How many elements `pad` puts before, after and between the elements of each axis.
 ///
 /// Edges may be negative, which removes elements; the interior may not.

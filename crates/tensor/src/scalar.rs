@@ -20,6 +20,9 @@ pub trait Scalar:
     /// The type of a complex number's components, and of `|x|`; other types are their own.
     type Real: Scalar;
 
+    /// The type of complex numbers with components of this type; types that are no components are their own.
+    type Complex: Scalar;
+
     /// The dtype of this type.
     const DTYPE: DType;
 

@@ -21,6 +21,8 @@ macro_rules! vocabulary {
                     "The product of two tensors, element by element. Integers wrap.";
                 Div div(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Number,
                     "The quotient of two tensors. Integers truncate; `MIN / -1` is `MIN`; a zero divisor of integers is a numerical failure.";
+                Rem rem(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Real,
+                    "The remainder of the truncated quotient, with the sign of `lhs`. `MIN % -1` is 0; a zero divisor of integers is a numerical failure, of floats NaN.";
                 Neg neg(x: X) -> X::Same, Number,
                     "The negative of each element. Integers wrap, unsigned ones too.";
                 Abs abs(x: X) -> X::Real, Number,
@@ -29,29 +31,117 @@ macro_rules! vocabulary {
                     "-1, 0 or 1 by the sign of each element; `x / |x|` for complex ones, 0 at 0. Zeros keep their sign, NaN stays NaN.";
                 Conj conj(x: X) -> X::Same, Number,
                     "The complex conjugate of each element; real elements are their own.";
+                Real real(x: X) -> X::Real, Number,
+                    "The real part of each element; real elements are their own.";
+                Imag imag(x: X) -> X::Real, Number,
+                    "The imaginary part of each element; 0 for real elements.";
+                Complex complex(re: Re, im: Im) -> Re::Complex, Component,
+                    "The complex numbers with these real and imaginary parts: C32 of f32, C64 of f64.";
                 Maximum maximum(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Real,
                     "The larger of two elements. NaN wins, and +0 is larger than -0.";
                 Minimum minimum(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Real,
                     "The smaller of two elements. NaN wins, and -0 is smaller than +0.";
+                Clamp clamp(x: X, lo: Lo, hi: Hi) -> X::Same, Real,
+                    "`min(max(x, lo), hi)`, with the NaN and the zeros of `maximum` and `minimum`; `hi` wins where it is below `lo`.";
+                And and(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Bits,
+                    "The conjunction of two truth values, or of the bits of two integers.";
+                Or or(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Bits,
+                    "The disjunction of two truth values, or of the bits of two integers.";
+                Xor xor(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Bits,
+                    "The exclusive disjunction of two truth values, or of the bits of two integers.";
+                Not not(x: X) -> X::Same, Bits,
+                    "The negation of each truth value, or of the bits of each integer.";
+                ShiftLeft shift_left(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Integer,
+                    "The bits of `lhs` moved up by `rhs` places, zeros following. By the width or more, or by a negative number, gives 0.";
+                ShiftRightArithmetic shift_right_arithmetic(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Integer,
+                    "The bits of `lhs` moved down by `rhs` places, copies of the sign bit following, zeros in unsigned integers. By the width or more, or by a negative number, gives the sign: 0 or -1.";
+                ShiftRightLogical shift_right_logical(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Integer,
+                    "The bits of `lhs` moved down by `rhs` places, zeros following. By the width or more, or by a negative number, gives 0.";
+                Popcount popcount(x: X) -> X::Same, Integer,
+                    "The number of ones among the bits of each element.";
+                LeadingZeros leading_zeros(x: X) -> X::Same, Integer,
+                    "The number of zeros above the highest one of each element's bits; the width for 0.";
+                Floor floor(x: X) -> X::Same, Real,
+                    "The largest whole number that is not larger. Integers are their own; zeros keep their sign, NaN stays NaN.";
+                Ceil ceil(x: X) -> X::Same, Real,
+                    "The smallest whole number that is not smaller. Integers are their own; zeros keep their sign, NaN stays NaN.";
+                Round round(x: X) [ties: $crate::Ties] -> X::Same, Real,
+                    "The nearest whole number; `ties` says which one halfway between two. Integers are their own; zeros keep their sign, NaN stays NaN.";
+                IsFinite is_finite(x: X) -> X::Truth, Number,
+                    "Whether each element is neither infinite nor NaN; of a complex number, whether both parts are. Integers are finite.";
+                IsNan is_nan(x: X) -> X::Truth, Number,
+                    "Whether each element is NaN; of a complex number, whether a part is. Integers are not.";
+                NextAfter next_after(x: X, toward: Toward) -> X::Same, Float,
+                    "The next number of the dtype after `x` on the way to `toward`; `toward` where they are equal. NaN wins.";
                 Compare compare(lhs: Lhs, rhs: Rhs) [relation: $crate::Comparison] -> Lhs::Truth, Any,
                     "Whether a relation holds between two elements. Complex numbers have `Eq` and `Ne` only; false is less than true.";
                 Select select(predicate: Predicate, on_true: OnTrue, on_false: OnFalse) -> OnTrue::Same, Any,
                     "`on_true` where the bool `predicate` is true, else `on_false`.";
                 Convert convert(x: X) [dtype: $crate::DType] -> $crate::Tensor, Any,
                     "Each element in another dtype. Floats to integers saturate and NaN gives 0; integers wrap; complex to real drops the imaginary part; to bool asks for nonzero.";
+                Bitcast bitcast(x: X) [dtype: $crate::DType] -> $crate::Tensor, Any,
+                    "The bits of each element as another dtype of the same size. Only bool has the bits of a bool.";
             }
 
             Analytic TensorAnalytic "Transcendental and algebraic functions of each element." {
                 Exp exp(x: X) -> X::Same, Inexact,
                     "The exponential of each element.";
+                Exp2 exp2(x: X) -> X::Same, Inexact,
+                    "Two to the power of each element.";
+                Expm1 expm1(x: X) -> X::Same, Inexact,
+                    "`exp(x) - 1`, precise for small elements.";
                 Log log(x: X) -> X::Same, Inexact,
                     "The natural logarithm of each element; the principal branch for complex ones.";
+                Log2 log2(x: X) -> X::Same, Inexact,
+                    "The logarithm to base 2 of each element; the principal branch for complex ones.";
+                Log1p log1p(x: X) -> X::Same, Inexact,
+                    "`log(1 + x)`, precise for small elements.";
                 Sqrt sqrt(x: X) -> X::Same, Inexact,
                     "The square root of each element; the principal branch for complex ones.";
+                Rsqrt rsqrt(x: X) -> X::Same, Inexact,
+                    "One divided by the square root of each element; infinite with its sign at a zero.";
+                Cbrt cbrt(x: X) -> X::Same, Float,
+                    "The real cube root of each element, negative for negative ones.";
+                Sin sin(x: X) -> X::Same, Inexact,
+                    "The sine of each element, in radians.";
+                Cos cos(x: X) -> X::Same, Inexact,
+                    "The cosine of each element, in radians.";
+                Tan tan(x: X) -> X::Same, Inexact,
+                    "The tangent of each element, in radians.";
+                Asin asin(x: X) -> X::Same, Inexact,
+                    "The inverse sine; cuts of complex ones along the real axis beyond -1 and 1, where the sign of a zero imaginary part says the side.";
+                Acos acos(x: X) -> X::Same, Inexact,
+                    "The inverse cosine, from 0 to pi; cuts as those of `asin`.";
+                Atan atan(x: X) -> X::Same, Inexact,
+                    "The inverse tangent; cuts of complex ones along the imaginary axis beyond -i and i, where the sign of a zero real part says the side.";
+                Atan2 atan2(y: Y, x: X) -> Y::Same, Float,
+                    "The angle of the point `(x, y)` from the positive axis, from -pi to pi; signed zeros say the quadrant.";
+                Sinh sinh(x: X) -> X::Same, Inexact,
+                    "The hyperbolic sine of each element.";
+                Cosh cosh(x: X) -> X::Same, Inexact,
+                    "The hyperbolic cosine of each element.";
                 Tanh tanh(x: X) -> X::Same, Inexact,
                     "The hyperbolic tangent of each element.";
+                Asinh asinh(x: X) -> X::Same, Inexact,
+                    "The inverse hyperbolic sine; cuts as those of `atan`.";
+                Acosh acosh(x: X) -> X::Same, Inexact,
+                    "The inverse hyperbolic cosine; the cut of complex ones runs along the real axis below 1.";
+                Atanh atanh(x: X) -> X::Same, Inexact,
+                    "The inverse hyperbolic tangent; cuts as those of `asin`.";
+                Sigmoid sigmoid(x: X) -> X::Same, Inexact,
+                    "`1 / (1 + exp(-x))`, without overflow.";
+                Erf erf(x: X) -> X::Same, Float,
+                    "The error function of each element.";
+                Erfc erfc(x: X) -> X::Same, Float,
+                    "`1 - erf(x)`, precise where that is small.";
+                ErfInv erf_inv(x: X) -> X::Same, Float,
+                    "The inverse of the error function: infinite at -1 and 1, NaN beyond.";
+                Lgamma lgamma(x: X) -> X::Same, Float,
+                    "The logarithm of the magnitude of the gamma function; infinite at 0 and negative whole numbers.";
+                Digamma digamma(x: X) -> X::Same, Float,
+                    "The derivative of `lgamma`; infinite against the sign of a zero, NaN at negative whole numbers.";
                 Pow pow(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Number,
-                    "`lhs` to the power of `rhs`. Integers wrap; a negative exponent of integers is a numerical failure.";
+                    "`lhs` to the power of `rhs`; 1 for an exponent of 0. Integers wrap; a negative exponent of integers is a numerical failure.";
             }
 
             Reduction TensorReduction "Reductions over any axes." {

@@ -29,6 +29,14 @@ pub enum Accepts {
     Real,
     /// Real and complex floats.
     Inexact,
+    /// Real floats.
+    Float,
+    /// The parts of complex numbers: f32 and f64.
+    Component,
+    /// Integers.
+    Integer,
+    /// Integers and bool.
+    Bits,
 }
 
 impl Accepts {
@@ -41,6 +49,10 @@ impl Accepts {
             Accepts::Number => dtype != DType::Bool,
             Accepts::Real => !matches!(dtype.class(), DTypeClass::Complex | DTypeClass::Boolean),
             Accepts::Inexact => dtype.is_inexact(),
+            Accepts::Float => dtype.class() == DTypeClass::Float,
+            Accepts::Component => matches!(dtype, DType::F32 | DType::F64),
+            Accepts::Integer => dtype.is_integer(),
+            Accepts::Bits => dtype.is_integer() || dtype == DType::Bool,
         }
     }
 
@@ -52,6 +64,10 @@ impl Accepts {
             Accepts::Number => "it needs numbers",
             Accepts::Real => "it needs integers or real floats",
             Accepts::Inexact => "it needs real or complex floats",
+            Accepts::Float => "it needs real floats",
+            Accepts::Component => "it needs f32 or f64, the parts of complex numbers",
+            Accepts::Integer => "it needs integers",
+            Accepts::Bits => "it needs integers or bool",
         }
     }
 }

@@ -49,20 +49,65 @@ fn the_table_changes_on_purpose_only() {
       sub(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Number
       mul(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Number
       div(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Number
+      rem(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Real
       neg(x: X) -> X::Same, Number
       abs(x: X) -> X::Real, Number
       sign(x: X) -> X::Same, Number
       conj(x: X) -> X::Same, Number
+      real(x: X) -> X::Real, Number
+      imag(x: X) -> X::Real, Number
+      complex(re: Re, im: Im) -> Re::Complex, Component
       maximum(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Real
       minimum(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Real
+      clamp(x: X, lo: Lo, hi: Hi) -> X::Same, Real
+      and(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Bits
+      or(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Bits
+      xor(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Bits
+      not(x: X) -> X::Same, Bits
+      shift_left(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Integer
+      shift_right_arithmetic(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Integer
+      shift_right_logical(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Integer
+      popcount(x: X) -> X::Same, Integer
+      leading_zeros(x: X) -> X::Same, Integer
+      floor(x: X) -> X::Same, Real
+      ceil(x: X) -> X::Same, Real
+      round(x: X) [ties] -> X::Same, Real
+      is_finite(x: X) -> X::Truth, Number
+      is_nan(x: X) -> X::Truth, Number
+      next_after(x: X, toward: Toward) -> X::Same, Float
       compare(lhs: Lhs, rhs: Rhs) [relation] -> Lhs::Truth, Any
       select(predicate: Predicate, on_true: OnTrue, on_false: OnFalse) -> OnTrue::Same, Any
       convert(x: X) [dtype] -> Tensor, Any
+      bitcast(x: X) [dtype] -> Tensor, Any
     TensorAnalytic
       exp(x: X) -> X::Same, Inexact
+      exp2(x: X) -> X::Same, Inexact
+      expm1(x: X) -> X::Same, Inexact
       log(x: X) -> X::Same, Inexact
+      log2(x: X) -> X::Same, Inexact
+      log1p(x: X) -> X::Same, Inexact
       sqrt(x: X) -> X::Same, Inexact
+      rsqrt(x: X) -> X::Same, Inexact
+      cbrt(x: X) -> X::Same, Float
+      sin(x: X) -> X::Same, Inexact
+      cos(x: X) -> X::Same, Inexact
+      tan(x: X) -> X::Same, Inexact
+      asin(x: X) -> X::Same, Inexact
+      acos(x: X) -> X::Same, Inexact
+      atan(x: X) -> X::Same, Inexact
+      atan2(y: Y, x: X) -> Y::Same, Float
+      sinh(x: X) -> X::Same, Inexact
+      cosh(x: X) -> X::Same, Inexact
       tanh(x: X) -> X::Same, Inexact
+      asinh(x: X) -> X::Same, Inexact
+      acosh(x: X) -> X::Same, Inexact
+      atanh(x: X) -> X::Same, Inexact
+      sigmoid(x: X) -> X::Same, Inexact
+      erf(x: X) -> X::Same, Float
+      erfc(x: X) -> X::Same, Float
+      erf_inv(x: X) -> X::Same, Float
+      lgamma(x: X) -> X::Same, Float
+      digamma(x: X) -> X::Same, Float
       pow(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Number
     TensorReduction
       sum(x: X) [axes, keep] -> X::Same, Number
@@ -86,13 +131,27 @@ fn the_table_changes_on_purpose_only() {
 
 #[test]
 fn what_a_primitive_accepts_is_said_by_class() {
-    for accepts in [Accepts::Any, Accepts::Number, Accepts::Real, Accepts::Inexact] {
+    let all = [
+        Accepts::Any,
+        Accepts::Number,
+        Accepts::Real,
+        Accepts::Inexact,
+        Accepts::Float,
+        Accepts::Component,
+        Accepts::Integer,
+        Accepts::Bits,
+    ];
+    for accepts in all {
         for &dtype in DType::ALL {
             let expected = match accepts {
                 Accepts::Any => true,
                 Accepts::Number => dtype.is_inexact() || dtype.is_integer(),
                 Accepts::Real => !dtype.is_complex() && dtype != DType::Bool,
                 Accepts::Inexact => dtype.is_inexact(),
+                Accepts::Float => dtype.is_inexact() && !dtype.is_complex(),
+                Accepts::Component => dtype.complex() != dtype,
+                Accepts::Integer => dtype.is_integer(),
+                Accepts::Bits => !dtype.is_inexact(),
             };
             assert_eq!(accepts.contains(dtype), expected, "{accepts:?} {dtype}");
         }

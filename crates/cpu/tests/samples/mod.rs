@@ -3,8 +3,12 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../../../ops/tests/calls/mod.rs"]
+pub(super) mod calls;
+
 use std::sync::Arc;
 
+use calls::Dice;
 use tenferro_arbiter::{CpuSet, FairArbiter};
 use tenferro_cpu::CpuBackend;
 use tenferro_ops::{reference::Reference, scalar::Cast};
@@ -17,36 +21,6 @@ use tenferro_tensor::{
 pub(super) fn backend(threads: usize) -> CpuBackend {
     let arbiter = Arc::new(FairArbiter::new(CpuSet::first(4)).unwrap());
     CpuBackend::builder().threads(threads).arbiter(arbiter).build().unwrap()
-}
-
-/// Numbers that look random and come from a seed (splitmix64).
-pub(super) struct Dice(pub(super) u64);
-
-impl Dice {
-    pub(super) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `sides`; 0 if there is none.
-    pub(super) fn roll(&mut self, sides: usize) -> usize {
-        (self.bits() % sides.max(1) as u64) as usize
-    }
-
-    pub(super) fn one_in(&mut self, sides: usize) -> bool {
-        self.roll(sides) == 0
-    }
-
-    pub(super) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.roll(items.len())]
-    }
-
-    pub(super) fn permutation(&mut self, rank: usize) -> Vec<usize> {
-        let mut left: Vec<usize> = (0..rank).collect();
-        (0..rank).map(|_| left.remove(self.roll(left.len()))).collect()
-    }
 }
 
 /// Which elements to draw.

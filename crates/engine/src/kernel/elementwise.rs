@@ -10,15 +10,16 @@ use std::{
 
 use smallvec::SmallVec;
 use tenferro_ops::scalar::{
-    Binary, ElementwiseVisitor, Ternary, Unary, visit_analytic, visit_elementwise,
+    Binary, Convert, ElementwiseVisitor, Ternary, Unary, visit_analytic, visit_elementwise,
 };
 use tenferro_tensor::{
-    Analytic, Elementwise, Numerical, Operand, OperandMut, Primitive, Result, Scalar, Shape,
-    Validation,
+    Analytic, DType, Elementwise, Numerical, Operand, OperandMut, Primitive, Result, Scalar, Shape,
+    Validation, dispatch,
 };
 
 use super::{
     Grant,
+    copy::copy,
     share::{Elements, Target},
     walk::Walk,
 };
@@ -200,6 +201,37 @@ impl ElementwiseVisitor for &mut Loops<'_, '_> {
             };
         });
         None
+    }
+
+    fn convert(self, from: DType, to: DType) -> Self::Output {
+        dispatch!(to, any U => {
+            dispatch!(from, any T => self.unary::<T, _>(Convert::<U>::new()))
+        })
+    }
+
+    fn bitcast(self, from: DType, to: DType) -> Self::Output {
+        let carrier = carrier(from, to);
+        let (x, out) = (&self.inputs[0], &mut *self.out);
+        // SAFETY: the elements, seen as any bits of their size; the carrier's alignment is no larger than theirs.
+        let source = unsafe { Operand::from_raw(x.data(), carrier, x.shape(), x.strides()) };
+        // SAFETY: as above, and only what was bool becomes bool.
+        let out =
+            unsafe { OperandMut::from_raw_uninit(out.data(), carrier, out.shape(), out.strides()) };
+        copy(self.grant, &source, out);
+        None
+    }
+}
+
+/// A dtype of any bits, of the size of two others and with the smaller alignment.
+fn carrier(one: DType, other: DType) -> DType {
+    match one.size() {
+        1 => DType::U8,
+        2 => DType::U16,
+        4 => DType::U32,
+        // Two f32 are aligned as one.
+        8 if one == DType::C32 || other == DType::C32 => DType::C32,
+        8 => DType::U64,
+        _ => DType::C64,
     }
 }
 

@@ -1,10 +1,11 @@
 //! Elementwise and analytic rows: stretch the operands, call the function for each element.
 
-use tenferro_tensor::{Analytic, Elementwise, Operand, Result, Scalar, Tensor};
+use tenferro_tensor::{Analytic, DType, Elementwise, Operand, Result, Scalar, Tensor, dispatch};
 
 use super::Call;
 use crate::scalar::{
-    Binary, ElementwiseVisitor, Ternary, Unary, visit_analytic, visit_elementwise,
+    Binary, Cast, ElementwiseVisitor, Form, Pattern, Ternary, Unary, visit_analytic,
+    visit_elementwise,
 };
 
 pub(super) fn evaluate(row: &Elementwise, call: Call<'_>) -> Result<Tensor> {
@@ -58,5 +59,22 @@ impl ElementwiseVisitor for Call<'_> {
         let mut b = self.stretched::<B>(&self.inputs[1])?;
         let mut c = self.stretched::<C>(&self.inputs[2])?;
         Ok(self.allocate()?.filled(|| function.call(a(), b(), c())))
+    }
+
+    /// Element by element through the widest dtype of its kind, so that there is no loop for each pair.
+    fn convert(self, from: DType, to: DType) -> Result<Tensor> {
+        let mut forms = dispatch!(from, any T => {
+            let mut x = self.stretched::<T>(&self.inputs[0])?;
+            Box::new(move || x().form()) as Box<dyn FnMut() -> Form + '_>
+        });
+        dispatch!(to, any U => Ok(self.allocate()?.filled(|| U::from_form(forms()))))
+    }
+
+    fn bitcast(self, from: DType, to: DType) -> Result<Tensor> {
+        let mut patterns = dispatch!(from, any T => {
+            let mut x = self.stretched::<T>(&self.inputs[0])?;
+            Box::new(move || x().pattern()) as Box<dyn FnMut() -> u128 + '_>
+        });
+        dispatch!(to, any U => Ok(self.allocate()?.filled(|| U::from_pattern(patterns()))))
     }
 }

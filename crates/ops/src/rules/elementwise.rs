@@ -3,26 +3,71 @@
 use tenferro_tensor::{Comparison, DType, Elementwise, Validation};
 
 use super::{Checked, broadcast};
-use crate::{Meta, meta::Facts, scalar::without_order};
+use crate::{
+    Meta,
+    meta::Facts,
+    scalar::{check_bitcast, without_order},
+};
 
-/// Whether operands of one dtype have a result of the same.
+/// What the dtype of a result is.
+enum ResultDType {
+    /// That of the first operand.
+    Own,
+    /// That of the magnitude of the first operand.
+    Real,
+    /// The complex dtype whose parts are of the first operand's.
+    Complex,
+    /// Bool.
+    Truth,
+    /// That of the branches of a selection.
+    Branch,
+    /// A parameter.
+    Given(DType),
+}
+
 #[inline]
-pub(super) fn keeps_dtype(row: &Elementwise) -> bool {
+fn result(row: &Elementwise) -> ResultDType {
     match row {
         Elementwise::Add
         | Elementwise::Sub
         | Elementwise::Mul
         | Elementwise::Div
+        | Elementwise::Rem
         | Elementwise::Neg
         | Elementwise::Sign
         | Elementwise::Conj
         | Elementwise::Maximum
-        | Elementwise::Minimum => true,
-        Elementwise::Abs
-        | Elementwise::Compare { .. }
-        | Elementwise::Select
-        | Elementwise::Convert { .. } => false,
+        | Elementwise::Minimum
+        | Elementwise::Clamp
+        | Elementwise::And
+        | Elementwise::Or
+        | Elementwise::Xor
+        | Elementwise::Not
+        | Elementwise::ShiftLeft
+        | Elementwise::ShiftRightArithmetic
+        | Elementwise::ShiftRightLogical
+        | Elementwise::Popcount
+        | Elementwise::LeadingZeros
+        | Elementwise::Floor
+        | Elementwise::Ceil
+        | Elementwise::Round { .. }
+        | Elementwise::NextAfter => ResultDType::Own,
+        Elementwise::Abs | Elementwise::Real | Elementwise::Imag => ResultDType::Real,
+        Elementwise::Complex => ResultDType::Complex,
+        Elementwise::Compare { .. } | Elementwise::IsFinite | Elementwise::IsNan => {
+            ResultDType::Truth
+        }
+        Elementwise::Select => ResultDType::Branch,
+        Elementwise::Convert { dtype } | Elementwise::Bitcast { dtype } => {
+            ResultDType::Given(*dtype)
+        }
     }
+}
+
+/// Whether operands of one dtype have a result of the same.
+#[inline]
+pub(super) fn keeps_dtype(row: &Elementwise) -> bool {
+    matches!(result(row), ResultDType::Own)
 }
 
 /// The operands that must have one dtype, which the row must accept.
@@ -35,40 +80,24 @@ pub(super) fn judged_operands<'f, 's>(
             DType::Bool => Ok(&inputs[1..]),
             actual => Err(Validation::WrongDType { actual, requested: DType::Bool }),
         },
-        Elementwise::Add
-        | Elementwise::Sub
-        | Elementwise::Mul
-        | Elementwise::Div
-        | Elementwise::Neg
-        | Elementwise::Abs
-        | Elementwise::Sign
-        | Elementwise::Conj
-        | Elementwise::Maximum
-        | Elementwise::Minimum
-        | Elementwise::Compare { .. }
-        | Elementwise::Convert { .. } => Ok(inputs),
+        _ => Ok(inputs),
     }
 }
 
 pub(super) fn rule(row: &Elementwise, inputs: &[Facts<'_>]) -> Checked<Meta> {
     let own = inputs[0].dtype;
-    let dtype = match row {
-        Elementwise::Add
-        | Elementwise::Sub
-        | Elementwise::Mul
-        | Elementwise::Div
-        | Elementwise::Neg
-        | Elementwise::Sign
-        | Elementwise::Conj
-        | Elementwise::Maximum
-        | Elementwise::Minimum => own,
-        Elementwise::Abs => own.real(),
-        Elementwise::Compare { relation } => {
-            check_relation(*relation, own)?;
-            DType::Bool
-        }
-        Elementwise::Select => inputs[1].dtype,
-        Elementwise::Convert { dtype } => *dtype,
+    match row {
+        Elementwise::Compare { relation } => check_relation(*relation, own)?,
+        Elementwise::Bitcast { dtype } => check_bitcast(own, *dtype)?,
+        _ => {}
+    }
+    let dtype = match result(row) {
+        ResultDType::Own => own,
+        ResultDType::Real => own.real(),
+        ResultDType::Complex => own.complex(),
+        ResultDType::Truth => DType::Bool,
+        ResultDType::Branch => inputs[1].dtype,
+        ResultDType::Given(dtype) => dtype,
     };
     Ok(Meta { dtype, shape: broadcast(inputs)? })
 }

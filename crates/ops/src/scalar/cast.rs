@@ -6,11 +6,46 @@
 
 use tenferro_tensor::{Complex64, Scalar, dtypes};
 
+/// The value of an element in the widest dtype of its kind, in which every dtype hands it over.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Form {
+    /// A float of 32 or 16 bits.
+    F32(f32),
+    /// A float of 64 bits.
+    F64(f64),
+    /// A complex number.
+    C64(Complex64),
+    /// A signed integer.
+    I64(i64),
+    /// An unsigned integer or a bool.
+    U64(u64),
+}
+
 /// An element that converts to and from every dtype.
 pub trait Cast: Scalar {
+    /// The value, exactly.
+    #[must_use]
+    fn form(self) -> Form;
+
+    /// The value of some dtype in this one.
+    #[must_use]
+    #[inline]
+    fn from_form(form: Form) -> Self {
+        match form {
+            Form::F32(value) => Self::from_f32(value),
+            Form::F64(value) => Self::from_f64(value),
+            Form::C64(value) => Self::from_c64(value),
+            Form::I64(value) => Self::from_i64(value),
+            Form::U64(value) => Self::from_u64(value),
+        }
+    }
+
     /// The value in another dtype.
     #[must_use]
-    fn cast<U: Cast>(self) -> U;
+    #[inline]
+    fn cast<U: Cast>(self) -> U {
+        U::from_form(self.form())
+    }
 
     /// From a float of 32 bits, or of 16 bits, widened exactly.
     #[must_use]
@@ -50,7 +85,7 @@ fn to_odd(value: f64) -> f32 {
 
 macro_rules! cast {
     (
-        float [$($F:ident: $float:ty = $_f:literal),*]
+        float [$($F:ident: $float:ident = $_f:literal),*]
         half [$($H:ident: $half:ty = $_h:literal),*]
         complex [$($C:ident: $complex:ty = $_c:literal),*]
         signed [$($S:ident: $signed:ty = $_s:literal),*]
@@ -59,7 +94,7 @@ macro_rules! cast {
     ) => {
         $(impl Cast for $float {
             #[inline]
-            fn cast<U: Cast>(self) -> U {
+            fn form(self) -> Form {
                 cast!(@from_float $float, self)
             }
 
@@ -68,8 +103,8 @@ macro_rules! cast {
 
         $(impl Cast for $half {
             #[inline]
-            fn cast<U: Cast>(self) -> U {
-                U::from_f32(self.to_f32())
+            fn form(self) -> Form {
+                Form::F32(self.to_f32())
             }
 
             cast!(@build
@@ -82,8 +117,8 @@ macro_rules! cast {
 
         $(impl Cast for $complex {
             #[inline]
-            fn cast<U: Cast>(self) -> U {
-                U::from_c64(super::complex::widen(self))
+            fn form(self) -> Form {
+                Form::C64(super::complex::widen(self))
             }
 
             cast!(@build
@@ -96,8 +131,8 @@ macro_rules! cast {
 
         $(impl Cast for $signed {
             #[inline]
-            fn cast<U: Cast>(self) -> U {
-                U::from_i64(i64::from(self))
+            fn form(self) -> Form {
+                Form::I64(self.into())
             }
 
             cast!(@as value);
@@ -105,8 +140,8 @@ macro_rules! cast {
 
         $(impl Cast for $unsigned {
             #[inline]
-            fn cast<U: Cast>(self) -> U {
-                U::from_u64(u64::from(self))
+            fn form(self) -> Form {
+                Form::U64(self.into())
             }
 
             cast!(@as value);
@@ -114,8 +149,8 @@ macro_rules! cast {
 
         $(impl Cast for $boolean {
             #[inline]
-            fn cast<U: Cast>(self) -> U {
-                U::from_u64(u64::from(self))
+            fn form(self) -> Form {
+                Form::U64(self.into())
             }
 
             cast!(@build
@@ -126,8 +161,8 @@ macro_rules! cast {
                 from_u64 |value| value != 0);
         })*
     };
-    (@from_float f32, $value:expr) => { U::from_f32($value) };
-    (@from_float $ty:ty, $value:expr) => { U::from_f64(f64::from($value)) };
+    (@from_float f32, $value:expr) => { Form::F32($value) };
+    (@from_float f64, $value:expr) => { Form::F64($value) };
     // `as` saturates from floats, wraps from integers, and rounds to floats.
     (@as $value:ident) => {
         cast!(@build

@@ -1,7 +1,9 @@
 //! The rows of the elementwise and analytic families as function objects.
 //!
-//! Each is a type without data, so that a loop generic over it is compiled with the function inlined. Which dtypes a
-//! function is for is its trait bound; which function a row is, says `visit.rs`.
+//! A cheap function is a type without data, so that a loop generic over it is compiled with the function inlined. All
+//! others share one loop a dtype, as [`Mapped`] and [`Zipped`] hold a pointer to them: a call through it is little beside
+//! a logarithm, and a loop for each would take the compiler minutes. Which dtypes a function is for is its trait bound;
+//! which function a row is, says `visit.rs`.
 
 use std::marker::PhantomData;
 
@@ -71,12 +73,8 @@ macro_rules! unary {
 unary! {
     Neg: Number, x => x.neg(), T, "The negative.";
     Abs: Number, x => x.abs(), T::Real, "The magnitude.";
-    Sign: Number, x => x.sign(), T, "The sign.";
     Conj: Number, x => x.conj(), T, "The complex conjugate.";
-    Exp: Inexact, x => x.exp(), T, "The exponential.";
-    Log: Inexact, x => x.log(), T, "The natural logarithm.";
     Sqrt: Inexact, x => x.sqrt(), T, "The square root.";
-    Tanh: Inexact, x => x.tanh(), T, "The hyperbolic tangent.";
 }
 
 macro_rules! binary {
@@ -112,6 +110,7 @@ binary! {
     Sub: Number, (lhs, rhs) => lhs.sub(rhs), T, "The difference.";
     Mul: Number, (lhs, rhs) => lhs.mul(rhs), T, "The product.";
     Div: Number, (lhs, rhs) => lhs.div(rhs), T, "The quotient.", fails T::DIV_FAILURE, lhs.div_fails(rhs);
+    Rem: Real, (lhs, rhs) => lhs.rem(rhs), T, "The remainder.", fails T::DIV_FAILURE, lhs.div_fails(rhs);
     Pow: Number, (lhs, rhs) => lhs.pow(rhs), T, "The power.", fails T::POW_FAILURE, lhs.pow_fails(rhs);
     Maximum: Real, (lhs, rhs) => lhs.larger(rhs), T, "The larger of two.";
     Minimum: Real, (lhs, rhs) => lhs.smaller(rhs), T, "The smaller of two.";
@@ -121,6 +120,48 @@ binary! {
     LessEqual: PartialOrd, (lhs, rhs) => lhs <= rhs, bool, "Whether the first is less or equal.";
     Greater: PartialOrd, (lhs, rhs) => lhs > rhs, bool, "Whether the first is greater.";
     GreaterEqual: PartialOrd, (lhs, rhs) => lhs >= rhs, bool, "Whether the first is greater or equal.";
+}
+
+/// A function of one element that is known at run time only.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapped<T, U>(fn(T) -> U);
+
+impl<T, U> Mapped<T, U> {
+    /// The function object of a function.
+    #[must_use]
+    pub const fn new(function: fn(T) -> U) -> Self {
+        Self(function)
+    }
+}
+
+impl<T: Scalar, U: Scalar> Unary<T> for Mapped<T, U> {
+    type Out = U;
+
+    #[inline]
+    fn call(self, x: T) -> U {
+        self.0(x)
+    }
+}
+
+/// A function of two elements that is known at run time only.
+#[derive(Clone, Copy, Debug)]
+pub struct Zipped<T, U>(fn(T, T) -> U);
+
+impl<T, U> Zipped<T, U> {
+    /// The function object of a function.
+    #[must_use]
+    pub const fn new(function: fn(T, T) -> U) -> Self {
+        Self(function)
+    }
+}
+
+impl<T: Scalar, U: Scalar> Binary<T> for Zipped<T, U> {
+    type Out = U;
+
+    #[inline]
+    fn call(self, lhs: T, rhs: T) -> U {
+        self.0(lhs, rhs)
+    }
 }
 
 /// The element as a `U`.
@@ -155,6 +196,19 @@ impl<T: Cast, U: Cast> Unary<T> for Convert<U> {
     #[inline]
     fn call(self, x: T) -> U {
         x.cast()
+    }
+}
+
+/// The first operand between the second and the third.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clamp;
+
+impl<T: Real> Ternary<T, T, T> for Clamp {
+    type Out = T;
+
+    #[inline]
+    fn call(self, x: T, lo: T, hi: T) -> T {
+        Real::clamp(x, lo, hi)
     }
 }
 

@@ -61,6 +61,22 @@ pub trait Number: Scalar {
     #[must_use]
     fn conj(self) -> Self;
 
+    /// The real part.
+    #[must_use]
+    fn re(self) -> Self::Real;
+
+    /// The imaginary part; 0 of a real number.
+    #[must_use]
+    fn im(self) -> Self::Real;
+
+    /// Whether the number is neither infinite nor NaN; both parts of a complex one.
+    #[must_use]
+    fn finite(self) -> bool;
+
+    /// Whether the number is NaN; a part of a complex one.
+    #[must_use]
+    fn nan(self) -> bool;
+
     /// The power; `x^0` is 1, and 0 stands for a power that fails.
     #[must_use]
     fn pow(self, exponent: Self) -> Self;
@@ -122,6 +138,7 @@ macro_rules! number {
             inexact_arithmetic!();
             number!(@own_width);
             number!(@real);
+            number!(@float);
 
             #[inline]
             fn div(self, rhs: Self) -> Self {
@@ -155,6 +172,7 @@ macro_rules! number {
             type Wide = f32;
             inexact_arithmetic!();
             number!(@real);
+            number!(@float);
 
             #[inline]
             fn widen(self) -> f32 {
@@ -210,6 +228,26 @@ macro_rules! number {
             #[inline]
             fn conj(self) -> Self {
                 Self::new(self.re, -self.im)
+            }
+
+            #[inline]
+            fn re(self) -> Self::Real {
+                self.re
+            }
+
+            #[inline]
+            fn im(self) -> Self::Real {
+                self.im
+            }
+
+            #[inline]
+            fn finite(self) -> bool {
+                self.is_finite()
+            }
+
+            #[inline]
+            fn nan(self) -> bool {
+                self.is_nan()
             }
 
             #[inline]
@@ -281,8 +319,39 @@ macro_rules! number {
         fn conj(self) -> Self {
             self
         }
+
+        #[inline]
+        fn re(self) -> Self {
+            self
+        }
+
+        #[inline]
+        fn im(self) -> Self {
+            Self::default()
+        }
+    };
+    (@float) => {
+        #[inline]
+        fn finite(self) -> bool {
+            self.is_finite()
+        }
+
+        #[inline]
+        fn nan(self) -> bool {
+            self.is_nan()
+        }
     };
     (@integer $dtype:ident) => {
+        #[inline]
+        fn finite(self) -> bool {
+            true
+        }
+
+        #[inline]
+        fn nan(self) -> bool {
+            false
+        }
+
         const DIV_FAILURE: Option<Numerical> =
             Some(Numerical::DivisionByZero { dtype: DType::$dtype });
 

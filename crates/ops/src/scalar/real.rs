@@ -1,4 +1,5 @@
-//! The order of numbers that have one: which of two is larger, with an answer for NaN and signed zeros.
+//! What numbers have that are not complex: an order, with an answer for NaN and signed zeros; whole numbers beside
+//! them; remainders.
 
 use tenferro_tensor::dtypes;
 
@@ -18,6 +19,34 @@ pub trait Real: Number + PartialOrd {
     /// The smaller of two: NaN if either is NaN, and -0 of two zeros.
     #[must_use]
     fn smaller(self, rhs: Self) -> Self;
+
+    /// The largest whole number that is not larger; NaN stays NaN, and zeros keep their sign.
+    #[must_use]
+    fn floor(self) -> Self;
+
+    /// The smallest whole number that is not smaller.
+    #[must_use]
+    fn ceil(self) -> Self;
+
+    /// The nearest whole number, the even one of two.
+    #[must_use]
+    fn round_even(self) -> Self;
+
+    /// The nearest whole number, of two the one further from 0.
+    #[must_use]
+    fn round_away(self) -> Self;
+
+    /// What the truncated quotient leaves, with the sign of this number: `MIN` by -1 leaves 0, and 0 stands for a
+    /// remainder that fails, which is where [`Number::div_fails`] says so.
+    #[must_use]
+    fn rem(self, rhs: Self) -> Self;
+
+    /// `min(max(self, lo), hi)`.
+    #[must_use]
+    #[inline]
+    fn clamp(self, lo: Self, hi: Self) -> Self {
+        self.larger(lo).smaller(hi)
+    }
 }
 
 macro_rules! real {
@@ -51,6 +80,31 @@ macro_rules! real {
                 let chosen = if self == rhs { both } else { chosen };
                 if self.is_nan() { self } else { chosen }
             }
+
+            #[inline]
+            fn floor(self) -> Self {
+                <$float>::floor(self)
+            }
+
+            #[inline]
+            fn ceil(self) -> Self {
+                <$float>::ceil(self)
+            }
+
+            #[inline]
+            fn round_even(self) -> Self {
+                self.round_ties_even()
+            }
+
+            #[inline]
+            fn round_away(self) -> Self {
+                self.round()
+            }
+
+            #[inline]
+            fn rem(self, rhs: Self) -> Self {
+                self % rhs
+            }
         })*
 
         $(impl Real for $half {
@@ -65,6 +119,31 @@ macro_rules! real {
             #[inline]
             fn smaller(self, rhs: Self) -> Self {
                 Self::from_f32(self.to_f32().smaller(rhs.to_f32()))
+            }
+
+            #[inline]
+            fn floor(self) -> Self {
+                Self::from_f32(self.to_f32().floor())
+            }
+
+            #[inline]
+            fn ceil(self) -> Self {
+                Self::from_f32(self.to_f32().ceil())
+            }
+
+            #[inline]
+            fn round_even(self) -> Self {
+                Self::from_f32(self.to_f32().round_ties_even())
+            }
+
+            #[inline]
+            fn round_away(self) -> Self {
+                Self::from_f32(self.to_f32().round())
+            }
+
+            #[inline]
+            fn rem(self, rhs: Self) -> Self {
+                Self::from_f32(self.to_f32() % rhs.to_f32())
             }
         })*
 
@@ -83,6 +162,31 @@ macro_rules! real {
             #[inline]
             fn smaller(self, rhs: Self) -> Self {
                 self.min(rhs)
+            }
+
+            #[inline]
+            fn floor(self) -> Self {
+                self
+            }
+
+            #[inline]
+            fn ceil(self) -> Self {
+                self
+            }
+
+            #[inline]
+            fn round_even(self) -> Self {
+                self
+            }
+
+            #[inline]
+            fn round_away(self) -> Self {
+                self
+            }
+
+            #[inline]
+            fn rem(self, rhs: Self) -> Self {
+                if rhs == 0 { 0 } else { self.wrapping_rem(rhs) }
             }
         })*
     };

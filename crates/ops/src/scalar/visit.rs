@@ -4,13 +4,15 @@
 //! run time, pick the instance. A pair that is not here is refused with the words of the rules.
 
 use tenferro_tensor::{
-    Accepts, Analytic, Comparison, DType, Elementwise, Reduction, Scalar, Validation, dispatch,
+    Accepts, Analytic, Comparison, Complex32, Complex64, DType, Elementwise, Reduction, Scalar,
+    Ties, Validation, dispatch,
 };
 
 use super::{
-    Abs, Add, Binary, Conj, Convert, Div, Equal, Exp, Greater, GreaterEqual, Less, LessEqual, Log,
-    Max, Maximum, Min, Minimum, Mul, Neg, NotEqual, Pow, Prod, Reducer, Select, Sign, Sqrt, Sub,
-    Sum, Tanh, Ternary, Unary,
+    Abs, Add, Binary, Bits, Clamp, Conj, Div, Equal, Float, Greater, GreaterEqual, Inexact,
+    Integer, Less, LessEqual, Mapped, Max, Maximum, Min, Minimum, Mul, Neg, NotEqual, Number, Pow,
+    Prod, Real, Reducer, Rem, Select, Sqrt, Sub, Sum, Ternary, Unary, Zipped,
+    bitcast::check_bitcast,
 };
 
 /// The loops of an engine over elementwise and analytic functions.
@@ -37,6 +39,14 @@ use super::{
 ///     fn ternary<A: Scalar, B: Scalar, C: Scalar, F: Ternary<A, B, C>>(self, _: F) -> Self::Output {
 ///         None
 ///     }
+///
+///     fn convert(self, _: DType, _: DType) -> Self::Output {
+///         None
+///     }
+///
+///     fn bitcast(self, _: DType, _: DType) -> Self::Output {
+///         None
+///     }
 /// }
 ///
 /// let x = Tensor::scalar(i32::MIN)?;
@@ -61,6 +71,12 @@ pub trait ElementwiseVisitor {
         self,
         function: F,
     ) -> Self::Output;
+
+    /// Converts one operand of the dtype `from` to `to`, any pair, as [`Cast`](super::Cast) says.
+    fn convert(self, from: DType, to: DType) -> Self::Output;
+
+    /// Gives the bits of one operand of the dtype `from` the dtype `to`, of the same size. Only bool becomes bool.
+    fn bitcast(self, from: DType, to: DType) -> Self::Output;
 }
 
 /// The loops of an engine over reductions.
@@ -84,10 +100,19 @@ macro_rules! run {
             _ => Err(without_order($dtype)),
         })
     };
+    // Whatever is bits to be looked at: integers and truth values.
+    ($visitor:ident.$method:ident($function:expr), $dtype:ident, bits) => {
+        dispatch!($dtype, integer T => Ok($visitor.$method::<T, _>($function)), else match $dtype {
+            DType::Bool => {
+                type T = bool;
+                Ok($visitor.$method::<T, _>($function))
+            }
+            _ => Err(meaningless($dtype, Accepts::Bits)),
+        })
+    };
     ($visitor:ident.$method:ident($function:expr), $dtype:ident, $class:ident $accepts:ident) => {
         dispatch!($dtype, $class T => Ok($visitor.$method::<T, _>($function)), else {
-            let expected = Accepts::$accepts.description();
-            Err(Validation::MeaninglessDType { dtype: $dtype, expected })
+            Err(meaningless($dtype, Accepts::$accepts))
         })
     };
 }
@@ -107,12 +132,33 @@ pub fn visit_elementwise<V: ElementwiseVisitor>(
         Elementwise::Sub => run!(visitor.binary(Sub), dtype, number Number),
         Elementwise::Mul => run!(visitor.binary(Mul), dtype, number Number),
         Elementwise::Div => run!(visitor.binary(Div), dtype, number Number),
+        Elementwise::Rem => dispatch!(dtype, integer T => Ok(visitor.binary::<T, _>(Rem)), else {
+            run!(visitor.binary(Zipped::new(<T as Real>::rem)), dtype, float Real)
+        }),
         Elementwise::Neg => run!(visitor.unary(Neg), dtype, number Number),
         Elementwise::Abs => run!(visitor.unary(Abs), dtype, number Number),
-        Elementwise::Sign => run!(visitor.unary(Sign), dtype, number Number),
+        Elementwise::Sign => {
+            run!(visitor.unary(Mapped::new(<T as Number>::sign)), dtype, number Number)
+        }
         Elementwise::Conj => run!(visitor.unary(Conj), dtype, number Number),
+        Elementwise::Real => {
+            run!(visitor.unary(Mapped::new(<T as Number>::re)), dtype, number Number)
+        }
+        Elementwise::Imag => {
+            run!(visitor.unary(Mapped::new(<T as Number>::im)), dtype, number Number)
+        }
+        Elementwise::Complex => match dtype {
+            DType::F32 => Ok(visitor.binary::<f32, _>(Zipped::new(Complex32::new))),
+            DType::F64 => Ok(visitor.binary::<f64, _>(Zipped::new(Complex64::new))),
+            _ => Err(meaningless(dtype, Accepts::Component)),
+        },
         Elementwise::Maximum => run!(visitor.binary(Maximum), dtype, real Real),
         Elementwise::Minimum => run!(visitor.binary(Minimum), dtype, real Real),
+        Elementwise::Clamp => {
+            dispatch!(dtype, real T => Ok(visitor.ternary::<T, T, T, _>(Clamp)), else {
+                Err(meaningless(dtype, Accepts::Real))
+            })
+        }
         Elementwise::Compare { relation } => match relation {
             Comparison::Eq => run!(visitor.binary(Equal), dtype, any),
             Comparison::Ne => run!(visitor.binary(NotEqual), dtype, any),
@@ -124,9 +170,51 @@ pub fn visit_elementwise<V: ElementwiseVisitor>(
         Elementwise::Select => {
             dispatch!(dtype, any T => Ok(visitor.ternary::<bool, T, T, _>(Select)))
         }
-        Elementwise::Convert { dtype: target } => dispatch!(*target, any U => {
-            run!(visitor.unary(Convert::<U>::new()), dtype, any)
-        }),
+        Elementwise::And => run!(visitor.binary(Zipped::new(<T as Bits>::and)), dtype, bits),
+        Elementwise::Or => run!(visitor.binary(Zipped::new(<T as Bits>::or)), dtype, bits),
+        Elementwise::Xor => run!(visitor.binary(Zipped::new(<T as Bits>::xor)), dtype, bits),
+        Elementwise::Not => run!(visitor.unary(Mapped::new(<T as Bits>::not)), dtype, bits),
+        Elementwise::ShiftLeft => {
+            run!(visitor.binary(Zipped::new(<T as Integer>::shift_left)), dtype, integer Integer)
+        }
+        Elementwise::ShiftRightArithmetic => {
+            run!(visitor.binary(Zipped::new(<T as Integer>::shift_right_arithmetic)), dtype, integer Integer)
+        }
+        Elementwise::ShiftRightLogical => {
+            run!(visitor.binary(Zipped::new(<T as Integer>::shift_right_logical)), dtype, integer Integer)
+        }
+        Elementwise::Popcount => {
+            run!(visitor.unary(Mapped::new(<T as Integer>::popcount)), dtype, integer Integer)
+        }
+        Elementwise::LeadingZeros => {
+            run!(visitor.unary(Mapped::new(<T as Integer>::leading_zeros)), dtype, integer Integer)
+        }
+        Elementwise::Floor => {
+            run!(visitor.unary(Mapped::new(<T as Real>::floor)), dtype, real Real)
+        }
+        Elementwise::Ceil => run!(visitor.unary(Mapped::new(<T as Real>::ceil)), dtype, real Real),
+        Elementwise::Round { ties } => match ties {
+            Ties::Even => {
+                run!(visitor.unary(Mapped::new(<T as Real>::round_even)), dtype, real Real)
+            }
+            Ties::Away => {
+                run!(visitor.unary(Mapped::new(<T as Real>::round_away)), dtype, real Real)
+            }
+        },
+        Elementwise::IsFinite => {
+            run!(visitor.unary(Mapped::new(<T as Number>::finite)), dtype, number Number)
+        }
+        Elementwise::IsNan => {
+            run!(visitor.unary(Mapped::new(<T as Number>::nan)), dtype, number Number)
+        }
+        Elementwise::NextAfter => {
+            run!(visitor.binary(Zipped::new(<T as Float>::next_after)), dtype, float Float)
+        }
+        Elementwise::Convert { dtype: target } => Ok(visitor.convert(dtype, *target)),
+        Elementwise::Bitcast { dtype: target } => {
+            check_bitcast(dtype, *target)?;
+            Ok(visitor.bitcast(dtype, *target))
+        }
     }
 }
 
@@ -139,12 +227,48 @@ pub fn visit_analytic<V: ElementwiseVisitor>(
     dtype: DType,
     visitor: V,
 ) -> Result<V::Output, Validation> {
+    macro_rules! map {
+        ($function:ident, inexact) => {
+            run!(visitor.unary(Mapped::new(<T as Inexact>::$function)), dtype, inexact Inexact)
+        };
+        ($function:ident, float) => {
+            run!(visitor.unary(Mapped::new(<T as Float>::$function)), dtype, float Float)
+        };
+    }
     match row {
-        Analytic::Exp => run!(visitor.unary(Exp), dtype, inexact Inexact),
-        Analytic::Log => run!(visitor.unary(Log), dtype, inexact Inexact),
+        Analytic::Exp => map!(exp, inexact),
+        Analytic::Exp2 => map!(exp2, inexact),
+        Analytic::Expm1 => map!(expm1, inexact),
+        Analytic::Log => map!(log, inexact),
+        Analytic::Log2 => map!(log2, inexact),
+        Analytic::Log1p => map!(log1p, inexact),
         Analytic::Sqrt => run!(visitor.unary(Sqrt), dtype, inexact Inexact),
-        Analytic::Tanh => run!(visitor.unary(Tanh), dtype, inexact Inexact),
-        Analytic::Pow => run!(visitor.binary(Pow), dtype, number Number),
+        Analytic::Rsqrt => map!(rsqrt, inexact),
+        Analytic::Cbrt => map!(cbrt, float),
+        Analytic::Sin => map!(sin, inexact),
+        Analytic::Cos => map!(cos, inexact),
+        Analytic::Tan => map!(tan, inexact),
+        Analytic::Asin => map!(asin, inexact),
+        Analytic::Acos => map!(acos, inexact),
+        Analytic::Atan => map!(atan, inexact),
+        Analytic::Atan2 => {
+            run!(visitor.binary(Zipped::new(<T as Float>::atan2)), dtype, float Float)
+        }
+        Analytic::Sinh => map!(sinh, inexact),
+        Analytic::Cosh => map!(cosh, inexact),
+        Analytic::Tanh => map!(tanh, inexact),
+        Analytic::Asinh => map!(asinh, inexact),
+        Analytic::Acosh => map!(acosh, inexact),
+        Analytic::Atanh => map!(atanh, inexact),
+        Analytic::Sigmoid => map!(sigmoid, inexact),
+        Analytic::Erf => map!(erf, float),
+        Analytic::Erfc => map!(erfc, float),
+        Analytic::ErfInv => map!(erf_inv, float),
+        Analytic::Lgamma => map!(lgamma, float),
+        Analytic::Digamma => map!(digamma, float),
+        Analytic::Pow => dispatch!(dtype, integer T => Ok(visitor.binary::<T, _>(Pow)), else {
+            run!(visitor.binary(Zipped::new(<T as Number>::pow)), dtype, inexact Number)
+        }),
     }
 }
 
@@ -163,6 +287,11 @@ pub fn visit_reduction<V: ReductionVisitor>(
         Reduction::Max { .. } => run!(visitor.reduce(Max), dtype, real Real),
         Reduction::Min { .. } => run!(visitor.reduce(Min), dtype, real Real),
     }
+}
+
+/// The refusal of a dtype for which a row has no function.
+fn meaningless(dtype: DType, accepts: Accepts) -> Validation {
+    Validation::MeaninglessDType { dtype, expected: accepts.description() }
 }
 
 /// The refusal of an order relation between complex numbers.
