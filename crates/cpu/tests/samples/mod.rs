@@ -8,7 +8,7 @@ pub(super) mod calls;
 
 use std::sync::Arc;
 
-use calls::Dice;
+pub(super) use calls::Dice;
 use tenferro_arbiter::{CpuSet, FairArbiter};
 use tenferro_cpu::CpuBackend;
 use tenferro_ops::{reference::Reference, scalar::Cast};

@@ -39,8 +39,11 @@ pub(super) fn lgamma(x: f64) -> f64 {
 pub(super) fn erf_inv(x: f64) -> f64 {
     const A: f64 = 0.147;
     let size = x.abs();
-    if !(size < 1.0) {
-        return if size == 1.0 { f64::INFINITY.copysign(x) } else { f64::NAN };
+    if size == 1.0 {
+        return f64::INFINITY.copysign(x);
+    }
+    if size.is_nan() || size > 1.0 {
+        return f64::NAN;
     }
     if size < 1e-9 {
         return x / FRAC_2_SQRT_PI;
@@ -72,8 +75,8 @@ pub(super) fn digamma(x: f64) -> f64 {
         if x.fract() == 0.0 || x.is_infinite() {
             return f64::NAN;
         }
-        // The tangent has the period 1, so that the fraction keeps it exact.
-        return digamma_positive(1.0 - x) - PI / (PI * x.fract()).tan();
+        // The tangent has the period 1, and the distance from the nearest whole number is exact.
+        return digamma_positive(1.0 - x) - PI / (PI * (x - x.round())).tan();
     }
     digamma_positive(x)
 }

@@ -73,7 +73,8 @@ pub(in super::super) fn log1p(x: Complex64) -> Complex64 {
         return Complex64::new(x.re.ln_1p(), x.im);
     }
     let sum = Complex64::new(1.0 + x.re, x.im);
-    if !(x.re.abs() < 2.0 && x.im.abs() < 2.0) || sum.re.abs().max(x.im.abs()) < 0.5 {
+    let near = x.re.abs() < 2.0 && x.im.abs() < 2.0;
+    if !near || sum.re.abs().max(x.im.abs()) < 0.5 {
         return log(sum);
     }
     // |1 + x|^2 - 1 = 2 re + re^2 + im^2.
