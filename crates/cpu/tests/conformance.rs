@@ -17,15 +17,16 @@ use samples::{
 use tenferro_cpu::CpuBackend;
 use tenferro_ops::{Engine, Meta, Scale, infer, reference::Reference};
 use tenferro_tensor::{
-    AsOperand, BatchPosition, Complex64, Conjugation, Contraction, DType, Dot, Elementwise, Error,
-    Factor, Operand, Primitive, Reduction, Result, Tensor, TensorElementwise, Vocabulary, dispatch,
+    AsOperand, BatchPosition, Combiner, Complex64, Conjugation, Contraction, DType, Dot,
+    Elementwise, Error, Factor, Operand, Primitive, Reduction, Result, Scan, Tensor,
+    TensorElementwise, Vocabulary, Windowed, dispatch,
 };
 
 /// The operands of a call, in layouts of their own. Now and then one has a wrong dtype.
 fn operands(call: &Call, dtype: DType, dice: &mut Dice) -> Vec<Stored> {
-    let draw = match &call.primitive {
-        Primitive::Reduction(Reduction::Sum { .. }) | Primitive::Dot(_) => Draw::TameOrNan,
-        Primitive::Reduction(Reduction::Prod { .. }) => Draw::Tame,
+    let draw = match gathers(&call.primitive) {
+        Some(Combiner::Sum) => Draw::TameOrNan,
+        Some(Combiner::Prod) => Draw::Tame,
         _ => Draw::Any,
     };
     let stored = |wanted: &Wanted| {
@@ -35,9 +36,48 @@ fn operands(call: &Call, dtype: DType, dice: &mut Dice) -> Vec<Stored> {
             None => dtype,
         };
         let place = Place::to_read(dice, &wanted.extents);
-        Stored::drawn(dice, dtype, draw, place)
+        match wanted.below {
+            Some(below) => Stored::indices(dice, dtype, below, place),
+            None => Stored::drawn(dice, dtype, draw, place),
+        }
     };
     call.operands.iter().map(stored).collect()
+}
+
+/// How a row gathers many elements into one, so that their order counts for floats; `None` if it does not.
+fn gathers(primitive: &Primitive) -> Option<Combiner> {
+    match primitive {
+        Primitive::Reduction(row) => match row {
+            Reduction::Sum { .. } | Reduction::SumOfSquares { .. } => Some(Combiner::Sum),
+            Reduction::Prod { .. } => Some(Combiner::Prod),
+            Reduction::Reduce { combiner, .. } => Some(*combiner),
+            _ => None,
+        },
+        Primitive::Scan(Scan::Cumsum { .. }) | Primitive::Dot(_) => Some(Combiner::Sum),
+        Primitive::Scan(Scan::Cumprod { .. }) => Some(Combiner::Prod),
+        Primitive::Windowed(Windowed::ReduceWindow { combiner, .. }) => Some(*combiner),
+        _ => None,
+    }
+}
+
+/// How many elements a row gathers into one.
+fn terms(primitive: &Primitive, inputs: &[Operand<'_>]) -> usize {
+    let over = |axes: &[usize]| axes.iter().map(|&axis| inputs[0].shape()[axis]).product();
+    match primitive {
+        Primitive::Reduction(
+            Reduction::Sum { axes, .. }
+            | Reduction::Prod { axes, .. }
+            | Reduction::SumOfSquares { axes, .. }
+            | Reduction::Reduce { axes, .. },
+        ) => over(axes),
+        Primitive::Scan(Scan::Cumsum { axis, .. } | Scan::Cumprod { axis, .. }) => over(&[*axis]),
+        Primitive::Windowed(Windowed::ReduceWindow { window, .. }) => {
+            window.iter().map(|axis| axis.extent).product()
+        }
+        Primitive::Dot(Dot::DotGeneral { contraction }) => over(&contraction.lhs_contracting),
+        Primitive::Dot(Dot::Convolve { .. }) => inputs[1].shape().elements(),
+        other => unreachable!("{other:?} gathers nothing"),
+    }
 }
 
 /// How far a result may be from the reference's, element by element; `None` if it must be equal.
@@ -46,19 +86,11 @@ fn bounds(primitive: &Primitive, inputs: &[Operand<'_>], result: &Tensor) -> Opt
     if !dtype.is_inexact() {
         return None;
     }
-    let terms = |axes: &[usize]| axes.iter().map(|&axis| inputs[0].shape()[axis]).product();
-    let (terms, magnitudes): (usize, Tensor) = match primitive {
-        Primitive::Reduction(Reduction::Sum { axes, .. } | Reduction::Prod { axes, .. }) => {
-            let x = magnitudes(&inputs[0]);
-            (terms(axes), Reference.apply(primitive, &[x.as_operand()]).unwrap())
-        }
-        Primitive::Dot(Dot::DotGeneral { contraction }) => {
-            let (lhs, rhs) = (magnitudes(&inputs[0]), magnitudes(&inputs[1]));
-            let operands = [lhs.as_operand(), rhs.as_operand()];
-            (terms(&contraction.lhs_contracting), Reference.apply(primitive, &operands).unwrap())
-        }
-        _ => return None,
-    };
+    let Some(Combiner::Sum | Combiner::Prod) = gathers(primitive) else { return None };
+    let terms = terms(primitive, inputs);
+    let operands: Vec<Tensor> = inputs.iter().map(magnitudes).collect();
+    let operands: Vec<Operand<'_>> = operands.iter().map(AsOperand::as_operand).collect();
+    let magnitudes = Reference.apply(primitive, &operands).unwrap();
     let factor = 4.0 * (terms + 4) as f64 * epsilon(dtype);
     // Products of many terms may end below the normal numbers, where digits are lost.
     let least = if matches!(dtype, DType::F64 | DType::C64) { f64::MIN_POSITIVE } else { 2e-38 };

@@ -162,8 +162,15 @@ fn breadth(primitive: &Primitive, inputs: &[Operand<'_>]) -> Breadth {
     if let (Primitive::Dot(Dot::DotGeneral { contraction }), [lhs, rhs]) = (primitive, inputs) {
         return contraction_breadth(contraction, &[*lhs, *rhs]);
     }
-    // Broadcasting, padding and embedding can make much of little.
-    if matches!(primitive, Primitive::Structural(_) | Primitive::Indexing(_)) {
+    // Broadcasting, padding and embedding can make much of little; windows and kernels read all again and again.
+    if matches!(
+        primitive,
+        Primitive::Structural(_)
+            | Primitive::Indexing(_)
+            | Primitive::Windowed(_)
+            | Primitive::Sorting(_)
+            | Primitive::Dot(Dot::Convolve { .. })
+    ) {
         return Breadth::Wide;
     }
     if kernel::pays(kernel::estimated_cost(primitive, inputs)) {

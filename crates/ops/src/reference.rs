@@ -4,18 +4,20 @@
 //! one element after the other. Its sums run in column-major order of the operand, which other engines need not follow
 //! for floats.
 
+mod convolution;
 mod dot;
 mod elementwise;
+mod gather;
 mod indexing;
 mod reduction;
+mod scan;
+mod sorting;
 mod structural;
+mod window;
 
-use smallvec::SmallVec;
-use tenferro_tensor::{
-    Operand, Primitive, Result, Scalar, Shape, Tensor, TensorView, Uninit, Vocabulary,
-};
+use tenferro_tensor::{Operand, Primitive, Result, Scalar, Tensor, TensorView, Uninit, Vocabulary};
 
-use crate::{Engine, Meta, infer};
+use crate::{Engine, Meta, infer, running_index::RunningIndex};
 
 /// The naive engine.
 ///
@@ -38,8 +40,11 @@ impl Vocabulary for Reference {
             Primitive::Elementwise(row) => elementwise::evaluate(row, call),
             Primitive::Analytic(row) => elementwise::evaluate_analytic(row, call),
             Primitive::Reduction(row) => reduction::evaluate(row, call),
+            Primitive::Scan(row) => scan::evaluate(row, call),
+            Primitive::Windowed(row) => window::evaluate(row, call),
             Primitive::Structural(row) => structural::evaluate(row, &call),
             Primitive::Indexing(row) => indexing::evaluate(row, &call),
+            Primitive::Sorting(row) => sorting::evaluate(row, &call),
             Primitive::Dot(row) => dot::evaluate(row, &call),
         }
     }
@@ -68,26 +73,6 @@ impl Call<'_> {
             index.advance(&self.result.shape);
             value
         }))
-    }
-}
-
-/// An index that runs through a shape in column-major order.
-struct RunningIndex(SmallVec<[usize; 6]>);
-
-impl RunningIndex {
-    fn of(shape: &Shape) -> Self {
-        Self(SmallVec::from_elem(0, shape.rank()))
-    }
-
-    /// Steps to the next index; after the last one, to the first.
-    fn advance(&mut self, shape: &Shape) {
-        for (at, &extent) in self.0.iter_mut().zip(&**shape) {
-            *at += 1;
-            if *at < extent {
-                return;
-            }
-            *at = 0;
-        }
     }
 }
 

@@ -4,14 +4,21 @@
 //! look at dtypes and shapes only; integer division by zero and the like are found while computing.
 
 mod analytic;
+mod convolution;
 mod dot;
 mod elementwise;
+mod gather;
 mod indexing;
 mod reduction;
+mod scan;
+mod sorting;
 mod structural;
+mod window;
 
 use smallvec::SmallVec;
-use tenferro_tensor::{Accepts, Contraction, DType, Primitive, Result, Shape, Validation};
+use tenferro_tensor::{
+    Accepts, Contraction, DType, Primitive, Result, Shape, Structural, Validation,
+};
 
 use crate::{Described, Meta, meta::Facts};
 
@@ -72,8 +79,11 @@ fn keeps_meta(primitive: &Primitive) -> bool {
         Primitive::Elementwise(row) => elementwise::keeps_dtype(row),
         Primitive::Analytic(_) => true,
         Primitive::Reduction(_)
+        | Primitive::Scan(_)
+        | Primitive::Windowed(_)
         | Primitive::Structural(_)
         | Primitive::Indexing(_)
+        | Primitive::Sorting(_)
         | Primitive::Dot(_) => false,
     }
 }
@@ -113,15 +123,23 @@ fn checked(primitive: &Primitive, inputs: &[Facts<'_>]) -> Checked<Meta> {
     let judged = match primitive {
         // The predicate is bool whatever is selected.
         Primitive::Elementwise(row) => elementwise::judged_operands(row, inputs)?,
+        Primitive::Indexing(row) => indexing::judged_operands(row, inputs)?,
         _ => inputs,
     };
-    accepted(primitive.accepts(), same_dtype(judged)?)?;
+    let dtype = match primitive {
+        Primitive::Structural(Structural::Iota { dtype, .. }) => *dtype,
+        _ => same_dtype(judged)?,
+    };
+    accepted(primitive.accepts(), dtype)?;
     match primitive {
         Primitive::Elementwise(row) => elementwise::rule(row, inputs),
         Primitive::Analytic(_) => analytic::rule(inputs),
         Primitive::Reduction(row) => reduction::rule(row, inputs),
+        Primitive::Scan(row) => scan::rule(row, inputs),
+        Primitive::Windowed(row) => window::rule(row, inputs),
         Primitive::Structural(row) => structural::rule(row, inputs),
         Primitive::Indexing(row) => indexing::rule(row, inputs),
+        Primitive::Sorting(row) => sorting::rule(row, inputs),
         Primitive::Dot(row) => dot::rule(row, inputs),
     }
 }

@@ -20,6 +20,7 @@ mod float;
 mod function;
 mod inexact;
 mod number;
+mod order;
 mod real;
 mod reducer;
 mod special;
@@ -37,9 +38,11 @@ pub use function::{
 };
 pub use inexact::Inexact;
 pub use number::Number;
+pub use order::{Key, Ordered};
 pub use real::Real;
-pub use reducer::{Max, Min, Prod, Reducer, Sum};
-pub(super) use visit::without_order;
+pub use reducer::{All, Any, Max, Min, Parity, Prod, Reducer, Sum, SumOfSquares};
 pub use visit::{
-    ElementwiseVisitor, ReductionVisitor, visit_analytic, visit_elementwise, visit_reduction,
+    CombinerVisitor, ElementwiseVisitor, ReductionVisitor, combiner_of, visit_analytic,
+    visit_combiner, visit_elementwise, visit_reduction,
 };
+pub(super) use visit::{check_combiner, without_order};

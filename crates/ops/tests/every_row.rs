@@ -10,13 +10,13 @@ use tenferro_ops::{
     Meta, infer,
     reference::Reference,
     scalar::{
-        Binary, Cast, ElementwiseVisitor, Reducer, ReductionVisitor, Ternary, Unary,
-        visit_analytic, visit_elementwise, visit_reduction,
+        Binary, Cast, CombinerVisitor, ElementwiseVisitor, Reducer, ReductionVisitor, Ternary,
+        Unary, visit_analytic, visit_combiner, visit_elementwise, visit_reduction,
     },
 };
 use tenferro_tensor::{
-    AsOperand, DType, Error, Operand, Primitive, Scalar, Shape, Tensor, TensorView, Vocabulary,
-    dispatch,
+    AsOperand, DType, Error, Operand, Primitive, Scalar, Shape, Tensor, TensorView, Validation,
+    Vocabulary, Windowed, dispatch,
 };
 
 /// A tensor of small numbers, zero among them.
@@ -24,6 +24,15 @@ fn tensor(dtype: DType, extents: &[usize]) -> Tensor {
     let elements = extents.iter().product::<usize>();
     dispatch!(dtype, any T => {
         let values = (0..elements).map(|at| <T as Cast>::from_i64((at * 7 % 5) as i64 - 1)).collect();
+        Tensor::from_vec_col_major(extents, values).unwrap()
+    })
+}
+
+/// A tensor of numbers that are mostly below another.
+fn indices(dtype: DType, extents: &[usize], below: usize, dice: &mut Dice) -> Tensor {
+    let elements = extents.iter().product::<usize>();
+    dispatch!(dtype, any T => {
+        let values = (0..elements).map(|_| <T as Cast>::from_i64(dice.index(below))).collect();
         Tensor::from_vec_col_major(extents, values).unwrap()
     })
 }
@@ -90,9 +99,13 @@ proptest! {
         ways in prop::collection::vec(0..4_usize, 3),
     ) {
         let Call { primitive, operands } = call(row, &extents, &mut Dice(seed));
+        let mut dice = Dice(seed);
         let inputs: Vec<Tensor> = operands
             .iter()
-            .map(|wanted| tensor(wanted.dtype.unwrap_or(dtype), &wanted.extents))
+            .map(|wanted| match wanted.below {
+                Some(below) => indices(wanted.dtype.unwrap_or(dtype), &wanted.extents, below, &mut dice),
+                None => tensor(wanted.dtype.unwrap_or(dtype), &wanted.extents),
+            })
             .collect();
         let metas: Vec<Meta> = inputs.iter().map(Meta::of).collect();
         let rule = infer(&primitive, &metas);
@@ -101,6 +114,8 @@ proptest! {
         match (&rule, &result) {
             (Ok(meta), Ok(tensor)) => prop_assert_eq!(meta, &Meta::of(tensor)),
             (Ok(_), Err(Error::NumericalFailure { .. })) => prop_assert!(dtype.is_integer()),
+            // Indices are looked at while computing.
+            (Ok(_), Err(error)) if matches!(error.validation(), Some(Validation::IndexOutOfRange { .. })) => {}
             (Err(rule), Err(error)) => prop_assert_eq!(rule.to_string(), error.to_string()),
             _ => prop_assert!(false, "{:?}: rule {:?}, result {:?}", primitive, rule, result),
         }
@@ -146,7 +161,15 @@ impl ReductionVisitor for OutDType {
     type Output = DType;
 
     fn reduce<T: Scalar, R: Reducer<T>>(self, _reducer: R) -> DType {
-        T::DTYPE
+        R::Out::DTYPE
+    }
+}
+
+impl CombinerVisitor for OutDType {
+    type Output = DType;
+
+    fn combine<T: Scalar, R: Reducer<T, Out = T>>(self, _reducer: R) -> DType {
+        R::Out::DTYPE
     }
 }
 
@@ -158,8 +181,18 @@ fn functions_exist_exactly_where_rules_accept() {
             let function = match &primitive {
                 Primitive::Elementwise(row) => visit_elementwise(row, dtype, OutDType),
                 Primitive::Analytic(row) => visit_analytic(row, dtype, OutDType),
-                Primitive::Reduction(row) => visit_reduction(row, dtype, OutDType),
-                Primitive::Structural(_) | Primitive::Indexing(_) | Primitive::Dot(_) => continue,
+                // Those without a reducer look for a place.
+                Primitive::Reduction(row) => {
+                    visit_reduction(row, dtype, OutDType).map(|dtype| dtype.unwrap_or(DType::I64))
+                }
+                Primitive::Windowed(Windowed::ReduceWindow { combiner, .. }) => {
+                    visit_combiner(*combiner, dtype, OutDType)
+                }
+                Primitive::Scan(_)
+                | Primitive::Structural(_)
+                | Primitive::Indexing(_)
+                | Primitive::Sorting(_)
+                | Primitive::Dot(_) => continue,
             };
             let inputs: Vec<Meta> = operands
                 .iter()

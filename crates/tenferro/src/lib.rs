@@ -34,11 +34,12 @@ pub use tenferro_tensor as tensor;
 /// What most programs need: the backend, tensors and the operation traits.
 pub mod prelude {
     pub use tenferro_cpu::CpuBackend;
-    pub use tenferro_ops::{Engine, TensorComposite};
+    pub use tenferro_ops::{Engine, TensorComposite, TensorRanking, WriteTo};
     pub use tenferro_tensor::{
-        AsOperand, Comparison, Contraction, DType, KeepAxes, Tensor, TensorAnalytic, TensorDot,
-        TensorElementwise, TensorIndexing, TensorReduction, TensorStructural, TensorView,
-        TypedTensor,
+        AsOperand, Combiner, Comparison, Contraction, Convolution, DType, GatherMode, Gathering,
+        KeepAxes, Placement, ScatterMode, SortOrder, Sweep, Tensor, TensorAnalytic, TensorDot,
+        TensorElementwise, TensorIndexing, TensorReduction, TensorScan, TensorSorting,
+        TensorStructural, TensorView, TensorWindowed, TypedTensor, Window,
     };
 }
 

@@ -32,7 +32,8 @@ macro_rules! dtypes {
 ///
 /// `dispatch!(dtype, any T => body)` covers every dtype. The other classes name what happens outside of them:
 /// `dispatch!(dtype, number T => body, else other)`. Classes: `any`, `number` (all but bool), `real` (numbers that are
-/// not complex), `inexact` (floats and complex), `float` (real floats), `complex`, `integer`.
+/// not complex), `ordered` (real numbers and bool), `inexact` (floats and complex), `float` (real floats), `complex`,
+/// `integer`.
 ///
 /// ```
 /// use tenferro_tensor::{DType, Scalar, dispatch};
@@ -58,6 +59,9 @@ macro_rules! dispatch {
     };
     (@real $call:tt float [$($f:tt)*] half [$($h:tt)*] complex $c:tt signed [$($s:tt)*] unsigned [$($u:tt)*] boolean $b:tt) => {
         $crate::dispatch!(@arms $call [$($f)*, $($h)*, $($s)*, $($u)*])
+    };
+    (@ordered $call:tt float [$($f:tt)*] half [$($h:tt)*] complex $c:tt signed [$($s:tt)*] unsigned [$($u:tt)*] boolean [$($b:tt)*]) => {
+        $crate::dispatch!(@arms $call [$($f)*, $($h)*, $($s)*, $($u)*, $($b)*])
     };
     (@inexact $call:tt float [$($f:tt)*] half [$($h:tt)*] complex [$($c:tt)*] signed $s:tt unsigned $u:tt boolean $b:tt) => {
         $crate::dispatch!(@arms $call [$($f)*, $($h)*, $($c)*])

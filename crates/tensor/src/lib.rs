@@ -19,6 +19,7 @@ mod dtype;
 mod error;
 mod factor;
 mod gather;
+mod gathering;
 mod layout;
 #[cfg(feature = "mmap")]
 mod mapped;
@@ -38,15 +39,17 @@ mod typed;
 mod uninit;
 mod view;
 mod vocabulary;
+mod window;
 
 pub use dtype::{DType, DTypeClass};
 pub use error::{Dims, Error, Numerical, Result, Validation};
 pub use factor::Factor;
+pub use gathering::{GatherMode, Gathering, Placement, ScatterMode};
 pub use layout::Layout;
 pub use operand::{AsOperand, FromTensor, Operand, OperandMut, Operate};
 pub use params::{
-    AxisPadding, BatchPosition, Comparison, Conjugation, Contraction, Indices, KeepAxes, Padding,
-    Ties,
+    AxisPadding, BatchPosition, Boundary, Combiner, Comparison, Conjugation, Contraction,
+    Direction, Indices, KeepAxes, Padding, SortOrder, Sweep, Ties,
 };
 pub use random::Distribution;
 pub use scalar::Scalar;
@@ -57,10 +60,11 @@ pub use typed::TypedTensor;
 pub use uninit::Uninit;
 pub use view::{TensorView, TensorViewMut};
 pub use vocabulary::{
-    Accepts, Analytic, Dot, Elementwise, Indexing, Primitive, Reduction, Structural,
-    TensorAnalytic, TensorDot, TensorElementwise, TensorIndexing, TensorReduction,
-    TensorStructural, Vocabulary,
+    Accepts, Analytic, Dot, Elementwise, Indexing, Primitive, Reduction, Scan, Sorting, Structural,
+    TensorAnalytic, TensorDot, TensorElementwise, TensorIndexing, TensorReduction, TensorScan,
+    TensorSorting, TensorStructural, TensorWindowed, Vocabulary, Windowed,
 };
+pub use window::{Convolution, ConvolutionAxis, Window, WindowAxis};
 
 /// The 16-bit floats of the dtype table.
 pub use half::{bf16, f16};

@@ -279,6 +279,8 @@ pub trait Operate: AsOperand {
     type Real: FromTensor;
     /// A result of complex numbers with components of the operand's dtype.
     type Complex: FromTensor;
+    /// A result of places, which are i64.
+    type Index: FromTensor;
 }
 
 /// A result made of a run-time typed tensor.
@@ -310,6 +312,7 @@ impl Operate for Tensor {
     type Truth = Tensor;
     type Real = Tensor;
     type Complex = Tensor;
+    type Index = Tensor;
 }
 
 impl Operate for TensorView<'_> {
@@ -317,6 +320,7 @@ impl Operate for TensorView<'_> {
     type Truth = Tensor;
     type Real = Tensor;
     type Complex = Tensor;
+    type Index = Tensor;
 }
 
 impl AsOperand for Operand<'_> {
@@ -331,6 +335,7 @@ impl Operate for Operand<'_> {
     type Truth = Tensor;
     type Real = Tensor;
     type Complex = Tensor;
+    type Index = Tensor;
 }
 
 impl<T: Scalar> Operate for TypedTensor<T> {
@@ -338,4 +343,5 @@ impl<T: Scalar> Operate for TypedTensor<T> {
     type Truth = TypedTensor<bool>;
     type Real = TypedTensor<T::Real>;
     type Complex = TypedTensor<T::Complex>;
+    type Index = TypedTensor<i64>;
 }

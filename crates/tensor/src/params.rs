@@ -176,3 +176,74 @@ impl Contraction {
         Self { lhs_contracting: lhs.into(), rhs_contracting: rhs.into(), ..Self::default() }
     }
 }
+
+/// How a reduction or a scatter gathers elements into one: associative and commutative up to
+/// rounding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Combiner {
+    /// The sum of numbers; 0 over nothing.
+    Sum,
+    /// The product of numbers; 1 over nothing.
+    Prod,
+    /// The largest of real numbers, NaN if there is one; the lowest number over nothing.
+    Max,
+    /// The smallest of real numbers, NaN if there is one; the highest number over nothing.
+    Min,
+    /// The conjunction of truth values, or of the bits of integers; true, or all bits, over nothing.
+    And,
+    /// The disjunction of truth values, or of the bits of integers; false, or 0, over nothing.
+    Or,
+    /// The parity of truth values, or of the bits of integers; false, or 0, over nothing.
+    Xor,
+}
+
+/// Whether an element counts for its own place of a scan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Boundary {
+    /// Each place has the elements up to its own.
+    #[default]
+    Inclusive,
+    /// Each place has the elements before its own; the first has none.
+    Exclusive,
+}
+
+/// From which end of an axis a scan starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From index 0 upwards.
+    #[default]
+    Forward,
+    /// From the last index downwards.
+    Reverse,
+}
+
+/// How a scan runs along its axis; by default inclusive, from index 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Sweep {
+    /// Whether an element counts for its own place.
+    pub boundary: Boundary,
+    /// Where the scan starts.
+    pub direction: Direction,
+}
+
+impl From<Boundary> for Sweep {
+    fn from(boundary: Boundary) -> Self {
+        Self { boundary, ..Self::default() }
+    }
+}
+
+impl From<Direction> for Sweep {
+    fn from(direction: Direction) -> Self {
+        Self { direction, ..Self::default() }
+    }
+}
+
+/// Which elements a sort puts first. Either way equal elements stay in the order in which they came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SortOrder {
+    /// The least first, NaN last.
+    #[default]
+    Ascending,
+    /// NaN first, then the greatest.
+    Descending,
+}

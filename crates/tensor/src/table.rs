@@ -2,7 +2,8 @@
 //!
 //! A row reads `Variant method(operand: Type, ..) [parameter: Type, ..] -> Result, dtypes, "documentation"` (no brackets without parameters). The type
 //! names are the method's generic parameters; `Result` is one of their associated types, see
-//! [`Operate`](crate::Operate). An operation of any number of operands has `many operand: Type` instead. `dtypes` is a
+//! [`Operate`](crate::Operate). An operation of any number of operands has `many operand: Type` instead; one that makes
+//! its result of parameters alone has none. `dtypes` is a
 //! variant of [`Accepts`](crate::Accepts). What an operation means for shapes, and how it is computed, is not here.
 
 /// Hands the vocabulary table to a callback macro.
@@ -153,6 +154,34 @@ macro_rules! vocabulary {
                     "The largest element over axes. NaN wins, and +0 is larger than -0; an empty axis is refused.";
                 Min min(x: X) [axes: $crate::Indices, keep: $crate::KeepAxes] -> X::Same, Real,
                     "The smallest element over axes. NaN wins, and -0 is smaller than +0; an empty axis is refused.";
+                All all(x: X) [axes: $crate::Indices, keep: $crate::KeepAxes] -> X::Same, Boolean,
+                    "Whether every element over axes is true; true over nothing.";
+                Any any(x: X) [axes: $crate::Indices, keep: $crate::KeepAxes] -> X::Same, Boolean,
+                    "Whether an element over axes is true; false over nothing.";
+                Argmax argmax(x: X) [axes: $crate::Indices, keep: $crate::KeepAxes] -> X::Index, Real,
+                    "Where the largest element over axes is, as i64: the first NaN, else the first of the largest; -0 and +0 tie. Several axes count in column-major order; an empty axis is refused.";
+                Argmin argmin(x: X) [axes: $crate::Indices, keep: $crate::KeepAxes] -> X::Index, Real,
+                    "Where the smallest element over axes is, as i64: the first NaN, else the first of the smallest; -0 and +0 tie. Several axes count in column-major order; an empty axis is refused.";
+                SumOfSquares sum_of_squares(x: X) [axes: $crate::Indices, keep: $crate::KeepAxes] -> X::Real, Number,
+                    "The sum of squared magnitudes over axes, real for complex operands; 0 over nothing. f16 and bf16 accumulate in f32, integers wrap.";
+                Reduce reduce(x: X) [combiner: $crate::Combiner, axes: $crate::Indices, keep: $crate::KeepAxes] -> X::Same, Any,
+                    "The elements over axes gathered by a named combiner, each with its dtypes; over nothing what is neutral in it.";
+            }
+
+            Scan TensorScan "Running reductions along an axis." {
+                Cumsum cumsum(x: X) [axis: usize, sweep: $crate::Sweep] -> X::Same, Number,
+                    "The sums of the elements so far along an axis. f16 and bf16 accumulate in f32, integers wrap.";
+                Cumprod cumprod(x: X) [axis: usize, sweep: $crate::Sweep] -> X::Same, Number,
+                    "The products of the elements so far along an axis. f16 and bf16 accumulate in f32, integers wrap.";
+                Cummax cummax(x: X) [axis: usize, sweep: $crate::Sweep] -> X::Same, Real,
+                    "The largest of the elements so far along an axis; a NaN stays to the end. Before the first element stands the lowest number.";
+                Cummin cummin(x: X) [axis: usize, sweep: $crate::Sweep] -> X::Same, Real,
+                    "The smallest of the elements so far along an axis; a NaN stays to the end. Before the first element stands the highest number.";
+            }
+
+            Windowed TensorWindowed "Reductions over windows that slide along the axes." {
+                ReduceWindow reduce_window(x: X) [combiner: $crate::Combiner, window: $crate::Window] -> X::Same, Any,
+                    "The elements of each window gathered by a named combiner. Padding counts as what is neutral in it.";
             }
 
             Structural TensorStructural "Operations that move elements without looking at them." {
@@ -166,6 +195,14 @@ macro_rules! vocabulary {
                     "The operands one after the other along `axis`; all other extents agree.";
                 Pad pad(x: X, value: Value) [padding: $crate::Padding] -> X::Same, Any,
                     "The tensor with the scalar `value` before, after and between its elements; negative edges remove elements.";
+                Reverse reverse(x: X) [axes: $crate::Indices] -> X::Same, Any,
+                    "The elements in reverse order along each of the axes.";
+                Tril tril(x: X) [rows: usize, columns: usize, offset: isize] -> X::Same, Any,
+                    "The lower triangle over two axes: elements whose column is at most their row plus `offset`; zeros (false) elsewhere.";
+                Triu triu(x: X) [rows: usize, columns: usize, offset: isize] -> X::Same, Any,
+                    "The upper triangle over two axes: elements whose column is at least their row plus `offset`; zeros (false) elsewhere.";
+                Iota iota() [dtype: $crate::DType, extents: $crate::Indices, axis: usize] -> $crate::Tensor, Number,
+                    "A tensor whose elements are their own index along `axis`. Integers wrap, floats round.";
             }
 
             Indexing TensorIndexing "Operations that pick or place elements by position." {
@@ -175,11 +212,30 @@ macro_rules! vocabulary {
                     "The elements whose indices along two axes agree: axis `first` walks the diagonal, axis `second` is gone.";
                 EmbedDiagonal embed_diagonal(x: X) [axis: usize, new_axis: usize] -> X::Same, Any,
                     "A tensor of zeros with axis `axis` of the operand on the diagonal of that axis and a new one before `new_axis` of the result.";
+                DynamicSlice dynamic_slice(x: X, starts: Starts) [extents: $crate::Indices, mode: $crate::GatherMode] -> X::Same, Any,
+                    "`extents` elements of each axis from where `starts`, one integer an axis, says. A negative start is an error; past the last place it is clamped or refused.";
+                DynamicUpdate dynamic_update(x: X, update: Update, starts: Starts) [mode: $crate::GatherMode] -> X::Same, Any,
+                    "`x` with `update` written over it from where `starts`, one integer an axis, says. A negative start is an error; past the last place it is clamped or refused.";
+                Gather gather(x: X, indices: Index) [gathering: Box<$crate::Gathering>, mode: $crate::GatherMode] -> X::Same, Any,
+                    "Slices of `x` from where integer indices say. A negative index is an error; past the last place it is clamped or refused, axis by axis.";
+                Scatter scatter(x: X, indices: Index, updates: Updates) [gathering: Box<$crate::Gathering>, placement: $crate::Placement, mode: $crate::ScatterMode] -> X::Same, Any,
+                    "`x` with slices of `updates`, which has the shape of the same gather's result, placed where integer indices say, in column-major order of the indices. A negative index is an error; a slice that leaves an axis is dropped or refused.";
+            }
+
+            Sorting TensorSorting "Putting the elements along an axis in order." {
+                Sort sort(x: X) [axis: usize, order: $crate::SortOrder] -> X::Same, Ordered,
+                    "The elements along an axis in order. Stable; NaN is the greatest, -0 and +0 tie, false is less than true.";
+                Argsort argsort(x: X) [axis: usize, order: $crate::SortOrder] -> X::Index, Ordered,
+                    "Where the elements of the sorted axis come from, as i64. Stable; NaN is the greatest, -0 and +0 tie.";
+                ArgTop arg_top(x: X) [axis: usize, count: usize, order: $crate::SortOrder] -> X::Index, Ordered,
+                    "The first `count` places of `argsort`, without sorting the rest.";
             }
 
             Dot TensorDot "Contractions." {
                 DotGeneral dot_general(lhs: Lhs, rhs: Rhs) [contraction: $crate::Contraction] -> Lhs::Same, Number,
                     "The sum of products over pairs of axes, for each pair of batch indices. f16 and bf16 accumulate in f32, integers wrap.";
+                Convolve convolve(x: X, kernel: Kernel) [convolution: $crate::Convolution] -> X::Same, Number,
+                    "The sums of products of a kernel with windows of `x`, without turning the kernel. `x` has spatial axes, channels, batch; `kernel` spatial axes, channels of a group, results; the result spatial axes, results, batch. f16 and bf16 accumulate in f32, integers wrap.";
             }
         }
     };

@@ -37,6 +37,10 @@ pub enum Accepts {
     Integer,
     /// Integers and bool.
     Bits,
+    /// Whatever has an order: every dtype but complex ones.
+    Ordered,
+    /// Truth values.
+    Boolean,
 }
 
 impl Accepts {
@@ -53,6 +57,8 @@ impl Accepts {
             Accepts::Component => matches!(dtype, DType::F32 | DType::F64),
             Accepts::Integer => dtype.is_integer(),
             Accepts::Bits => dtype.is_integer() || dtype == DType::Bool,
+            Accepts::Ordered => !dtype.is_complex(),
+            Accepts::Boolean => dtype == DType::Bool,
         }
     }
 
@@ -68,6 +74,8 @@ impl Accepts {
             Accepts::Component => "it needs f32 or f64, the parts of complex numbers",
             Accepts::Integer => "it needs integers",
             Accepts::Bits => "it needs integers or bool",
+            Accepts::Ordered => "complex numbers have no order",
+            Accepts::Boolean => "it needs truth values; compare or convert first",
         }
     }
 }
@@ -128,7 +136,8 @@ macro_rules! define_vocabulary {
                 }
             }
 
-            /// How many operands the primitive takes; `None` for any number from one.
+            /// How many operands the primitive takes; `None` for any number from one. Those that take none make their result of
+            /// parameters alone.
             #[must_use]
             #[inline]
             pub fn arity(&self) -> Option<usize> {
@@ -172,7 +181,7 @@ macro_rules! define_vocabulary {
         }
     };
     (@arity (many $operand:ident: $Type:ident)) => { None };
-    (@arity ($($operand:ident: $Type:ident),*)) => { Some([$(stringify!($operand)),*].len()) };
+    (@arity ($($operand:ident: $Type:ident),*)) => { Some(<[&str]>::len(&[$(stringify!($operand)),*])) };
 }
 
 crate::vocabulary!(define_vocabulary);

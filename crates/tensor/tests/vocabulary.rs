@@ -114,18 +114,44 @@ fn the_table_changes_on_purpose_only() {
       prod(x: X) [axes, keep] -> X::Same, Number
       max(x: X) [axes, keep] -> X::Same, Real
       min(x: X) [axes, keep] -> X::Same, Real
+      all(x: X) [axes, keep] -> X::Same, Boolean
+      any(x: X) [axes, keep] -> X::Same, Boolean
+      argmax(x: X) [axes, keep] -> X::Index, Real
+      argmin(x: X) [axes, keep] -> X::Index, Real
+      sum_of_squares(x: X) [axes, keep] -> X::Real, Number
+      reduce(x: X) [combiner, axes, keep] -> X::Same, Any
+    TensorScan
+      cumsum(x: X) [axis, sweep] -> X::Same, Number
+      cumprod(x: X) [axis, sweep] -> X::Same, Number
+      cummax(x: X) [axis, sweep] -> X::Same, Real
+      cummin(x: X) [axis, sweep] -> X::Same, Real
+    TensorWindowed
+      reduce_window(x: X) [combiner, window] -> X::Same, Any
     TensorStructural
       transpose(x: X) [permutation] -> X::Same, Any
       reshape(x: X) [extents] -> X::Same, Any
       broadcast_in_dim(x: X) [extents, axes] -> X::Same, Any
       concatenate(many parts: Part) [axis] -> Part::Same, Any
       pad(x: X, value: Value) [padding] -> X::Same, Any
+      reverse(x: X) [axes] -> X::Same, Any
+      tril(x: X) [rows, columns, offset] -> X::Same, Any
+      triu(x: X) [rows, columns, offset] -> X::Same, Any
+      iota() [dtype, extents, axis] -> Tensor, Number
     TensorIndexing
       slice(x: X) [starts, limits, strides] -> X::Same, Any
       extract_diagonal(x: X) [first, second] -> X::Same, Any
       embed_diagonal(x: X) [axis, new_axis] -> X::Same, Any
+      dynamic_slice(x: X, starts: Starts) [extents, mode] -> X::Same, Any
+      dynamic_update(x: X, update: Update, starts: Starts) [mode] -> X::Same, Any
+      gather(x: X, indices: Index) [gathering, mode] -> X::Same, Any
+      scatter(x: X, indices: Index, updates: Updates) [gathering, placement, mode] -> X::Same, Any
+    TensorSorting
+      sort(x: X) [axis, order] -> X::Same, Ordered
+      argsort(x: X) [axis, order] -> X::Index, Ordered
+      arg_top(x: X) [axis, count, order] -> X::Index, Ordered
     TensorDot
       dot_general(lhs: Lhs, rhs: Rhs) [contraction] -> Lhs::Same, Number
+      convolve(x: X, kernel: Kernel) [convolution] -> X::Same, Number
     ");
 }
 
@@ -140,6 +166,8 @@ fn what_a_primitive_accepts_is_said_by_class() {
         Accepts::Component,
         Accepts::Integer,
         Accepts::Bits,
+        Accepts::Ordered,
+        Accepts::Boolean,
     ];
     for accepts in all {
         for &dtype in DType::ALL {
@@ -152,6 +180,8 @@ fn what_a_primitive_accepts_is_said_by_class() {
                 Accepts::Component => dtype.complex() != dtype,
                 Accepts::Integer => dtype.is_integer(),
                 Accepts::Bits => !dtype.is_inexact(),
+                Accepts::Ordered => !dtype.is_complex(),
+                Accepts::Boolean => dtype == DType::Bool,
             };
             assert_eq!(accepts.contains(dtype), expected, "{accepts:?} {dtype}");
         }

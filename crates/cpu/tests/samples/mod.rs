@@ -180,6 +180,13 @@ impl Stored {
         dispatch!(dtype, any T => Self::filled::<T>(place, || element::<T>(dice, draw)))
     }
 
+    /// Indices that are mostly below `below` in every place of the buffer.
+    pub(super) fn indices(dice: &mut Dice, dtype: DType, below: usize, place: Place) -> Self {
+        dispatch!(dtype, any T => {
+            Self::filled::<T>(place, || <T as Cast>::from_i64(dice.index(below)))
+        })
+    }
+
     /// Poison in every place of the buffer.
     pub(super) fn poisoned(dtype: DType, place: Place) -> Self {
         dispatch!(dtype, any T => Self::filled::<T>(place, poison::<T>))

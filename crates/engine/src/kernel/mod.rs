@@ -3,14 +3,25 @@
 //! A kernel is handed operands that fit (the rules of `ops` have said so) and an output of the right dtype and shape.
 //! It knows no admission and no error of the execution core. Results do not depend on the granted width.
 
+mod bits;
+mod convolution;
 mod copy;
 mod dot;
 mod elementwise;
+mod fill;
 mod float_state;
+mod gather;
+mod lookup;
+mod place;
 mod reduce;
+mod scan;
+mod scatter;
 mod share;
+mod sort;
+mod sort_keys;
 mod structure;
 mod walk;
+mod window;
 
 use tenferro_ops::Scale;
 use tenferro_provider::{Chain, Workers};
@@ -81,10 +92,16 @@ pub(crate) fn compute(
         Primitive::Elementwise(row) => elementwise::elementwise(grant, row, inputs, out),
         Primitive::Analytic(row) => elementwise::analytic(grant, row, inputs, out),
         Primitive::Reduction(row) => reduce::reduce(grant, row, &inputs[0], out.reborrow()),
+        Primitive::Scan(row) => scan::scan(grant, row, &inputs[0], out.reborrow()),
+        Primitive::Windowed(row) => window::windowed(grant, row, &inputs[0], out.reborrow()),
         Primitive::Structural(row) => structure::structural(grant, row, inputs, out.reborrow()),
-        Primitive::Indexing(row) => structure::indexing(grant, row, &inputs[0], out.reborrow()),
+        Primitive::Indexing(row) => structure::indexing(grant, row, inputs, out.reborrow()),
+        Primitive::Sorting(row) => sort::sorting(grant, row, &inputs[0], out.reborrow()),
         Primitive::Dot(Dot::DotGeneral { contraction }) => {
             contract(grant, contraction, inputs, Scale::ASSIGN, out.reborrow())
+        }
+        Primitive::Dot(Dot::Convolve { convolution }) => {
+            convolution::convolve(grant, convolution, inputs, out.reborrow())
         }
     }
 }

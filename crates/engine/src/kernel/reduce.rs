@@ -7,11 +7,14 @@
 use std::ops::Range;
 
 use smallvec::SmallVec;
-use tenferro_ops::scalar::{Reducer, ReductionVisitor, visit_reduction};
-use tenferro_tensor::{Error, Operand, OperandMut, Primitive, Reduction, Result, Scalar};
+use tenferro_ops::scalar::{
+    CombinerVisitor, Reducer, ReductionVisitor, visit_combiner, visit_reduction,
+};
+use tenferro_tensor::{Combiner, Error, Operand, OperandMut, Primitive, Reduction, Result, Scalar};
 
 use super::{
     Grant,
+    place::{self, Extreme},
     share::{Elements, Target},
     walk::{Axis, Walk},
 };
@@ -37,12 +40,41 @@ pub(super) fn reduce(
     let (Reduction::Sum { axes, .. }
     | Reduction::Prod { axes, .. }
     | Reduction::Max { axes, .. }
-    | Reduction::Min { axes, .. }) = row;
-    let plan = Plan::new(input, axes, &out);
+    | Reduction::Min { axes, .. }
+    | Reduction::All { axes, .. }
+    | Reduction::Any { axes, .. }
+    | Reduction::Argmax { axes, .. }
+    | Reduction::Argmin { axes, .. }
+    | Reduction::SumOfSquares { axes, .. }
+    | Reduction::Reduce { axes, .. }) = row;
     let op = || Primitive::Reduction(row.clone()).name();
-    visit_reduction(row, input.dtype(), Loops { grant, plan, input, out })
-        .map_err(|problem| problem.of(op()))?
-        .map_err(|bytes| Error::OutOfMemory { op: op(), bytes })
+    let extreme = match row {
+        Reduction::Argmax { .. } => Extreme::Largest,
+        Reduction::Argmin { .. } => Extreme::Smallest,
+        _ => {
+            let plan = Plan::new(input, axes, &out);
+            let loops = Loops { grant, plan, input, out };
+            return visit_reduction(row, input.dtype(), loops)
+                .map_err(|problem| problem.of(op()))?
+                .expect("invariant: all other rows have a reducer")
+                .map_err(|bytes| Error::OutOfMemory { op: op(), bytes });
+        }
+    };
+    place::place(grant, extreme, input, axes, out).map_err(|problem| problem.of(op()))
+}
+
+/// Gathers the elements over `axes` by a combiner, in the name of the operation `op`.
+pub(super) fn combine(
+    grant: &Grant<'_>,
+    op: &'static str,
+    combiner: Combiner,
+    (input, axes): (&Operand<'_>, &[usize]),
+    out: OperandMut<'_>,
+) -> Result<()> {
+    let plan = Plan::new(input, axes, &out);
+    visit_combiner(combiner, input.dtype(), Loops { grant, plan, input, out })
+        .map_err(|problem| problem.of(op))?
+        .map_err(|bytes| Error::OutOfMemory { op, bytes })
 }
 
 /// The axes of a reduction, merged.
@@ -126,7 +158,7 @@ impl ReductionVisitor for Loops<'_> {
 
     fn reduce<T: Scalar, R: Reducer<T>>(mut self, reducer: R) -> Self::Output {
         let fold = Fold { plan: &self.plan, input: Elements::<T>::new(self.input.data()), reducer };
-        let out = Target::<T>::new(self.out.data());
+        let out = Target::<R::Out>::new(self.out.data());
         let (tiles, blocks) = (self.plan.tiles(), self.plan.blocks());
         let (results, step) = (self.plan.kept.elements(), self.plan.kept.strides()[0]);
         let block = self.plan.reduced.elements().clamp(1, BLOCK);
@@ -173,6 +205,14 @@ impl ReductionVisitor for Loops<'_> {
             }
         });
         Ok(())
+    }
+}
+
+impl CombinerVisitor for Loops<'_> {
+    type Output = Result<(), usize>;
+
+    fn combine<T: Scalar, R: Reducer<T, Out = T>>(self, reducer: R) -> Self::Output {
+        self.reduce::<T, R>(reducer)
     }
 }
 

@@ -1,11 +1,17 @@
 //! Structural and indexing rows: each is a view of the input or of the output, and a copy.
 
+use tenferro_ops::{Meta, infer, part_starts};
 use tenferro_tensor::{
-    AsOperand, Indexing, Layout, Operand, OperandMut, Padding, Primitive, Result, Structural,
-    TensorView, Validation, dispatch,
+    AsOperand, DType, Indexing, Layout, Operand, OperandMut, Padding, Primitive, Result, Shape,
+    Structural, TensorView, Validation, dispatch,
 };
 
-use super::{Grant, copy};
+use super::{
+    Grant, copy,
+    fill::{self, Part, Triangle},
+    gather,
+    scatter::{self, Scattering},
+};
 
 /// Computes a structural row.
 pub(super) fn structural(
@@ -30,6 +36,21 @@ pub(super) fn structural(
         Structural::Pad { padding } => {
             pad(grant, &inputs[0], &inputs[1], padding, out).map_err(named)?;
         }
+        Structural::Reverse { axes } => {
+            let reversed = axes.iter().try_fold(inputs[0].view(), |view, &axis| view.reverse(axis));
+            copy_view(grant, &reversed?, out);
+        }
+        Structural::Tril { rows, columns, offset } => {
+            let kept =
+                Triangle { rows: *rows, columns: *columns, offset: *offset, part: Part::Lower };
+            fill::triangle(grant, &kept, &inputs[0], out).map_err(named)?;
+        }
+        Structural::Triu { rows, columns, offset } => {
+            let kept =
+                Triangle { rows: *rows, columns: *columns, offset: *offset, part: Part::Upper };
+            fill::triangle(grant, &kept, &inputs[0], out).map_err(named)?;
+        }
+        Structural::Iota { axis, .. } => fill::iota(grant, *axis, out)?,
     }
     Ok(())
 }
@@ -38,9 +59,10 @@ pub(super) fn structural(
 pub(super) fn indexing(
     grant: &Grant<'_>,
     row: &Indexing,
-    input: &Operand<'_>,
+    inputs: &[Operand<'_>],
     mut out: OperandMut<'_>,
 ) -> Result<()> {
+    let input = &inputs[0];
     let named = |problem: Validation| problem.of(Primitive::Indexing(row.clone()).name());
     match row {
         Indexing::Slice { starts, limits, strides } => {
@@ -65,8 +87,44 @@ pub(super) fn indexing(
             let diagonal = layout_of(&out).diagonal(first, second).map_err(named)?;
             copy_into_part(grant, input, out, diagonal, 0);
         }
+        Indexing::DynamicSlice { extents, mode } => {
+            let starts = part_starts(input.shape(), extents, &inputs[1], (*mode).into());
+            let layout = input.view().layout().clone();
+            let (layout, first) = part(layout, &starts.map_err(named)?, extents).map_err(named)?;
+            copy_view(grant, &viewed(input, layout, first), out);
+        }
+        Indexing::DynamicUpdate { mode } => {
+            let update = &inputs[1];
+            let starts = part_starts(input.shape(), update.shape(), &inputs[2], (*mode).into());
+            let starts = starts.map_err(named)?;
+            let (layout, first) = part(layout_of(&out), &starts, update.shape()).map_err(named)?;
+            copy::copy(grant, input, out.reborrow());
+            copy_into_part(grant, update, out, layout, first);
+        }
+        Indexing::Gather { gathering, mode } => {
+            gather::gather(grant, gathering, *mode, &[inputs[0], inputs[1]], out).map_err(named)?;
+        }
+        Indexing::Scatter { gathering, placement, mode } => {
+            let scattering = Scattering { gathering, placement: *placement, mode: *mode };
+            scatter::scatter(grant, &scattering, &[inputs[0], inputs[1], inputs[2]], out)?;
+        }
     }
     Ok(())
+}
+
+/// The layout of `extents` elements of each axis from `starts`, and the offset of its first.
+fn part(
+    mut layout: Layout,
+    starts: &[usize],
+    extents: &[usize],
+) -> Result<(Layout, isize), Validation> {
+    let mut first = 0;
+    for (axis, (&start, &extent)) in starts.iter().zip(extents).enumerate() {
+        let (next, offset) = layout.sliced(axis, start, start + extent, 1)?;
+        layout = next;
+        first += offset;
+    }
+    Ok((layout, first))
 }
 
 /// The layout of an output.
@@ -79,7 +137,7 @@ pub(super) fn layout_of(out: &OperandMut<'_>) -> Layout {
 }
 
 /// The input under a layout that starts `offset` elements after its first.
-fn viewed<'a>(input: &Operand<'a>, layout: Layout, offset: isize) -> TensorView<'a> {
+pub(super) fn viewed<'a>(input: &Operand<'a>, layout: Layout, offset: isize) -> TensorView<'a> {
     let step = offset * input.dtype().size().cast_signed();
     // SAFETY: the layout was derived from the input's own, which says that it reaches only the input's elements.
     unsafe { TensorView::from_raw(input.data().offset(step), input.dtype(), layout) }
@@ -90,7 +148,7 @@ fn copy_view(grant: &Grant<'_>, view: &TensorView<'_>, out: OperandMut<'_>) {
 }
 
 /// Copies `source` into the part of `out` that `layout`, `offset` elements after its first, describes.
-fn copy_into_part(
+pub(super) fn copy_into_part(
     grant: &Grant<'_>,
     source: &Operand<'_>,
     mut out: OperandMut<'_>,
@@ -102,7 +160,7 @@ fn copy_into_part(
     copy::copy(grant, source, part);
 }
 
-fn fill_zeros(grant: &Grant<'_>, out: OperandMut<'_>) {
+pub(super) fn fill_zeros(grant: &Grant<'_>, out: OperandMut<'_>) {
     dispatch!(out.dtype(), any T => {
         let zero = [T::default()];
         let zero = TensorView::from_slice(&zero, &[], &[], 0).expect("invariant: one element is a scalar");
@@ -159,8 +217,20 @@ fn concatenate(
     Ok(())
 }
 
+/// The shape of a padded operand.
+pub(super) fn padded_shape(shape: &Shape, padding: &Padding) -> Result<Shape, Validation> {
+    let padded = Structural::Pad { padding: padding.clone() }.into();
+    let [operand, value] =
+        [shape.clone(), Shape::default()].map(|shape| Meta { dtype: DType::F64, shape });
+    let meta = infer(&padded, &[operand, value]);
+    meta.map(|meta| meta.shape).map_err(|error| match error.validation() {
+        Some(problem) => problem.clone(),
+        None => unreachable!("rules refuse with validations"),
+    })
+}
+
 /// Fills the output with `value`, then copies what negative edges leave of the input to its places.
-fn pad(
+pub(super) fn pad(
     grant: &Grant<'_>,
     input: &Operand<'_>,
     value: &Operand<'_>,

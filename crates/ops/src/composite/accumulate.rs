@@ -1,6 +1,6 @@
 //! Sums and products in a wider dtype than that of their terms.
 
-use tenferro_tensor::{DType, Indices, KeepAxes, Result};
+use tenferro_tensor::{DType, Indices, KeepAxes, Result, Sweep};
 
 use crate::{Build, Builder};
 
@@ -32,4 +32,34 @@ pub fn prod_as<B: Builder + ?Sized>(
 ) -> Result<B::Value> {
     let wide = builder.convert(x, dtype)?;
     builder.prod(&wide, axes, keep)
+}
+
+/// The sums so far along an axis in `dtype`.
+///
+/// # Errors
+/// What `cumsum` refuses.
+pub fn cumsum_as<B: Builder + ?Sized>(
+    builder: &mut B,
+    x: &B::Value,
+    dtype: DType,
+    axis: usize,
+    sweep: Sweep,
+) -> Result<B::Value> {
+    let wide = builder.convert(x, dtype)?;
+    builder.cumsum(&wide, axis, sweep)
+}
+
+/// The products so far along an axis in `dtype`.
+///
+/// # Errors
+/// What `cumprod` refuses.
+pub fn cumprod_as<B: Builder + ?Sized>(
+    builder: &mut B,
+    x: &B::Value,
+    dtype: DType,
+    axis: usize,
+    sweep: Sweep,
+) -> Result<B::Value> {
+    let wide = builder.convert(x, dtype)?;
+    builder.cumprod(&wide, axis, sweep)
 }

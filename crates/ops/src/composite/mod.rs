@@ -12,13 +12,15 @@ mod mean;
 mod norm;
 mod normalisation;
 mod product;
+mod ranking;
 mod softmax;
+mod taking;
 
 use tenferro_tensor::{FromTensor, Operate, Result, Vocabulary};
 
 use crate::{Eager, Lent};
 
-pub use accumulate::{prod_as, sum_as};
+pub use accumulate::{cumprod_as, cumsum_as, prod_as, sum_as};
 pub use activation::{gelu, silu};
 pub use arrange::{one_hot, split, stack, tile};
 pub use matmul::matmul;
@@ -26,7 +28,9 @@ pub use mean::{mean, std, var};
 pub use norm::norm;
 pub use normalisation::{layer_norm, rms_norm};
 pub use product::{kron, outer, tensordot, trace};
+pub use ranking::{TensorRanking, sort_by_keys, top_k};
 pub use softmax::{log_softmax, logsumexp, softmax};
+pub use taking::{take, take_along_axis};
 
 /// Hands the table of composites to a callback macro.
 ///
@@ -79,12 +83,20 @@ macro_rules! composites {
                 "The sum over axes, accumulated in another dtype.";
             prod_as(x: X) [dtype: $crate::composite::DType, axes: $crate::composite::Indices, keep: $crate::composite::KeepAxes] -> $crate::composite::Tensor,
                 "The product over axes, accumulated in another dtype.";
+            cumsum_as(x: X) [dtype: $crate::composite::DType, axis: usize, sweep: $crate::composite::Sweep] -> $crate::composite::Tensor,
+                "The sums so far along an axis in another dtype.";
+            cumprod_as(x: X) [dtype: $crate::composite::DType, axis: usize, sweep: $crate::composite::Sweep] -> $crate::composite::Tensor,
+                "The products so far along an axis in another dtype.";
+            take(x: X, indices: Index) [axis: usize, mode: $crate::composite::GatherMode] -> X::Same,
+                "Slices across an axis, one for each index; the axes of the indices take its place.";
+            take_along_axis(x: X, indices: Index) [axis: usize, mode: $crate::composite::GatherMode] -> X::Same,
+                "The elements whose place along an axis an index says, and whose other places are the index's own.";
         }
     };
 }
 
 #[doc(no_inline)]
-pub use tenferro_tensor::{DType, Indices, KeepAxes, Tensor};
+pub use tenferro_tensor::{DType, GatherMode, Indices, KeepAxes, Sweep, Tensor};
 
 macro_rules! define_composites {
     ($($function:ident ($($operand:ident: $Type:ident),*) $([$($param:ident: $ty:ty),+])? -> $result:ty, $doc:literal;)*) => {

@@ -5,13 +5,15 @@ use tenferro_tensor::{
     Shape, Tensor, Uninit, Validation, dispatch,
 };
 
-use super::Call;
+use super::{Call, convolution};
 use crate::scalar::Number;
 
 pub(super) fn evaluate(row: &Dot, call: &Call<'_>) -> Result<Tensor> {
-    let Dot::DotGeneral { contraction } = row;
     let dtype = call.result.dtype;
-    dispatch!(dtype, number T => contract::<T>(contraction, call), else {
+    dispatch!(dtype, number T => match row {
+        Dot::DotGeneral { contraction } => contract::<T>(contraction, call),
+        Dot::Convolve { convolution } => convolution::convolve::<T>(convolution, call),
+    }, else {
         let expected = Accepts::Number.description();
         Err(Validation::MeaninglessDType { dtype, expected }.of(call.op))
     })

@@ -2,7 +2,8 @@
 
 use tenferro_tensor::{Indexing, Result, Tensor, dispatch};
 
-use super::{Call, element};
+use super::{Call, element, gather};
+use crate::part_starts;
 
 pub(super) fn evaluate(row: &Indexing, call: &Call<'_>) -> Result<Tensor> {
     let x = call.inputs[0].view();
@@ -30,6 +31,32 @@ pub(super) fn evaluate(row: &Indexing, call: &Call<'_>) -> Result<Tensor> {
                 source.fill_with(|| *kept.next().expect("invariant: one axis is new").1);
                 if index[*new_axis] == source[*axis] { element::<T>(&x, &source) } else { T::default() }
             }))
+        }
+        Indexing::DynamicSlice { extents, mode } => {
+            let starts = part_starts(x.shape(), extents, &call.inputs[1], (*mode).into())
+                .map_err(|problem| problem.of(call.op))?;
+            dispatch!(x.dtype(), any T => call.filled_by_index(|index| {
+                for axis in 0..source.len() {
+                    source[axis] = starts[axis] + index[axis];
+                }
+                element::<T>(&x, &source)
+            }))
+        }
+        Indexing::DynamicUpdate { mode } => {
+            let update = call.inputs[1].view();
+            let starts = part_starts(x.shape(), update.shape(), &call.inputs[2], (*mode).into())
+                .map_err(|problem| problem.of(call.op))?;
+            dispatch!(x.dtype(), any T => call.filled_by_index(|index| {
+                let inside = (0..source.len()).all(|axis| {
+                    source[axis] = index[axis].wrapping_sub(starts[axis]);
+                    source[axis] < update.shape()[axis]
+                });
+                if inside { element::<T>(&update, &source) } else { element::<T>(&x, index) }
+            }))
+        }
+        Indexing::Gather { gathering, mode } => gather::gather(call, gathering, *mode),
+        Indexing::Scatter { gathering, placement, mode } => {
+            gather::scatter(call, gathering, *placement, *mode)
         }
     }
 }

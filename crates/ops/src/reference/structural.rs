@@ -5,10 +5,15 @@ use tenferro_tensor::{
 };
 
 use super::{Call, element};
+use crate::scalar::Cast;
 
 pub(super) fn evaluate(row: &Structural, call: &Call<'_>) -> Result<Tensor> {
+    if let Structural::Iota { axis, .. } = row {
+        return iota(call, *axis);
+    }
     let x = &call.inputs[0];
     match row {
+        Structural::Iota { .. } => unreachable!("returned above"),
         Structural::Transpose { permutation } => {
             Ok(call.allocate()?.copied_from(&x.view().permute(permutation)?.as_operand()))
         }
@@ -16,7 +21,40 @@ pub(super) fn evaluate(row: &Structural, call: &Call<'_>) -> Result<Tensor> {
         Structural::BroadcastInDim { axes, .. } => broadcast_in_dim(call, x, axes),
         Structural::Concatenate { axis } => concatenate(call, *axis),
         Structural::Pad { padding } => pad(call, padding),
+        Structural::Reverse { axes } => reverse(call, x, axes),
+        Structural::Tril { rows, columns, offset } => triangle(call, x, |index| {
+            index[*columns] as i128 <= index[*rows] as i128 + *offset as i128
+        }),
+        Structural::Triu { rows, columns, offset } => triangle(call, x, |index| {
+            index[*columns] as i128 >= index[*rows] as i128 + *offset as i128
+        }),
     }
+}
+
+fn iota(call: &Call<'_>, axis: usize) -> Result<Tensor> {
+    dispatch!(call.result.dtype, any T => {
+        call.filled_by_index(|index| <T as Cast>::from_u64(index[axis] as u64))
+    })
+}
+
+fn reverse(call: &Call<'_>, x: &Operand<'_>, axes: &[usize]) -> Result<Tensor> {
+    let view = x.view();
+    let mut source = vec![0; view.shape().rank()];
+    dispatch!(x.dtype(), any T => call.filled_by_index(|index| {
+        source.copy_from_slice(index);
+        for &axis in axes {
+            source[axis] = view.shape()[axis] - 1 - index[axis];
+        }
+        element::<T>(&view, &source)
+    }))
+}
+
+/// The elements whose index is kept; zeros elsewhere.
+fn triangle(call: &Call<'_>, x: &Operand<'_>, keeps: impl Fn(&[usize]) -> bool) -> Result<Tensor> {
+    let view = x.view();
+    dispatch!(x.dtype(), any T => call.filled_by_index(|index| {
+        if keeps(index) { element::<T>(&view, index) } else { T::default() }
+    }))
 }
 
 fn reshape(call: &Call<'_>, x: &Operand<'_>) -> Result<Tensor> {

@@ -2,12 +2,13 @@
 
 use tenferro_tensor::{BatchPosition, Contraction, Dot, Shape, Validation};
 
-use super::{Checked, Extents, check_axes, check_length};
+use super::{Checked, Extents, check_axes, check_length, convolution};
 use crate::{Meta, meta::Facts};
 
 pub(super) fn rule(row: &Dot, inputs: &[Facts<'_>]) -> Checked<Meta> {
     match row {
         Dot::DotGeneral { contraction } => contracted(contraction, inputs),
+        Dot::Convolve { convolution } => convolution::convolved(convolution, inputs),
     }
 }
 

@@ -1,18 +1,33 @@
 //! Rules of the reductions: axes exist and are named once; an extreme needs something to choose from.
 
-use tenferro_tensor::{KeepAxes, Reduction, Shape, Validation};
+use tenferro_tensor::{DType, KeepAxes, Reduction, Shape, Validation};
 
 use super::{Checked, Extents, check_axes};
-use crate::{Meta, meta::Facts};
+use crate::{Meta, meta::Facts, scalar::check_combiner};
 
 pub(super) fn rule(row: &Reduction, inputs: &[Facts<'_>]) -> Checked<Meta> {
-    let (axes, keep) = match row {
-        Reduction::Sum { axes, keep } | Reduction::Prod { axes, keep } => (axes, keep),
-        Reduction::Max { axes, keep } => (check_populated("maximum", axes, inputs[0].shape)?, keep),
-        Reduction::Min { axes, keep } => (check_populated("minimum", axes, inputs[0].shape)?, keep),
+    let Facts { dtype, shape } = inputs[0];
+    let populated = |what, axes| check_populated(what, axes, shape);
+    let (axes, keep, result) = match row {
+        Reduction::Sum { axes, keep }
+        | Reduction::Prod { axes, keep }
+        | Reduction::All { axes, keep }
+        | Reduction::Any { axes, keep } => (axes, keep, dtype),
+        Reduction::Max { axes, keep } => (populated("maximum", axes)?, keep, dtype),
+        Reduction::Min { axes, keep } => (populated("minimum", axes)?, keep, dtype),
+        Reduction::Argmax { axes, keep } => {
+            (populated("place of a maximum", axes)?, keep, DType::I64)
+        }
+        Reduction::Argmin { axes, keep } => {
+            (populated("place of a minimum", axes)?, keep, DType::I64)
+        }
+        Reduction::SumOfSquares { axes, keep } => (axes, keep, dtype.real()),
+        Reduction::Reduce { combiner, axes, keep } => {
+            check_combiner(*combiner, dtype)?;
+            (axes, keep, dtype)
+        }
     };
-    let shape = reduced(inputs[0].shape, axes, *keep)?;
-    Ok(Meta { dtype: inputs[0].dtype, shape })
+    Ok(Meta { dtype: result, shape: reduced(shape, axes, *keep)? })
 }
 
 /// The axes, unless one is empty: a result over it would have no element to be.

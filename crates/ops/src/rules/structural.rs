@@ -6,8 +6,14 @@ use super::{Checked, Extents, check_axes, check_length};
 use crate::{Meta, meta::Facts};
 
 pub(super) fn rule(row: &Structural, inputs: &[Facts<'_>]) -> Checked<Meta> {
+    if let Structural::Iota { dtype, extents, axis } = row {
+        let shape = Shape::new(extents)?;
+        check_axes(&[*axis], &shape)?;
+        return Ok(Meta { dtype: *dtype, shape });
+    }
     let Facts { dtype, shape } = inputs[0];
     let shape = match row {
+        Structural::Iota { .. } => unreachable!("returned above"),
         Structural::Transpose { permutation } => {
             check_length("permutation", shape.rank(), permutation.len())?;
             check_axes(permutation, shape)?;
@@ -23,6 +29,14 @@ pub(super) fn rule(row: &Structural, inputs: &[Facts<'_>]) -> Checked<Meta> {
                 return Err(Validation::ShapeMismatch { lhs, rhs });
             }
             padded(shape, padding)?
+        }
+        Structural::Reverse { axes } => {
+            check_axes(axes, shape)?;
+            shape.clone()
+        }
+        Structural::Tril { rows, columns, .. } | Structural::Triu { rows, columns, .. } => {
+            check_axes(&[*rows, *columns], shape)?;
+            shape.clone()
         }
     };
     Ok(Meta { dtype, shape })
@@ -83,7 +97,7 @@ fn padded(shape: &Shape, padding: &[AxisPadding]) -> Checked<Shape> {
 }
 
 /// An extent with elements between neighbours, then at the edges; beyond `usize` it saturates.
-fn padded_extent(extent: usize, padding: &AxisPadding) -> Checked<usize> {
+pub(super) fn padded_extent(extent: usize, padding: &AxisPadding) -> Checked<usize> {
     // No overflow: extents are below 2^63 and interiors below 2^64.
     let gaps = extent.saturating_sub(1) as i128 * padding.interior as i128;
     let edges = padding.low as i128 + padding.high as i128;

@@ -11,6 +11,8 @@ use super::complex;
 pub trait Number: Scalar {
     /// The type in which long sums and products are computed: f32 for f16 and bf16, else the type itself.
     type Wide: Number<Wide = Self::Wide>;
+    /// The type in which squared magnitudes are summed: the wider type of the components.
+    type Square: Number<Wide = Self::Square>;
 
     /// What a division is that [`Number::div_fails`]; `None` where none does.
     const DIV_FAILURE: Option<Numerical>;
@@ -52,6 +54,14 @@ pub trait Number: Scalar {
     /// The magnitude; of a complex number without overflow on the way.
     #[must_use]
     fn abs(self) -> Self::Real;
+
+    /// The squared magnitude.
+    #[must_use]
+    fn square(self) -> Self::Square;
+
+    /// A sum of squared magnitudes, rounded to the type of magnitudes.
+    #[must_use]
+    fn narrow_square(square: Self::Square) -> Self::Real;
 
     /// -1, 0 or 1; `x / |x|` of a complex number. Zeros keep their sign, NaN stays NaN.
     #[must_use]
@@ -207,6 +217,7 @@ macro_rules! number {
 
         $(impl Number for $complex {
             type Wide = Self;
+            type Square = Self::Real;
             inexact_arithmetic!();
             number!(@own_width);
 
@@ -218,6 +229,16 @@ macro_rules! number {
             #[inline]
             fn abs(self) -> Self::Real {
                 self.re.hypot(self.im)
+            }
+
+            #[inline]
+            fn square(self) -> Self::Real {
+                self.norm_sqr()
+            }
+
+            #[inline]
+            fn narrow_square(square: Self::Real) -> Self::Real {
+                square
             }
 
             #[inline]
@@ -315,6 +336,8 @@ macro_rules! number {
         }
     };
     (@real) => {
+        type Square = Self::Wide;
+
         #[inline]
         fn conj(self) -> Self {
             self
@@ -328,6 +351,16 @@ macro_rules! number {
         #[inline]
         fn im(self) -> Self {
             Self::default()
+        }
+
+        #[inline]
+        fn square(self) -> Self::Wide {
+            Number::mul(self.widen(), self.widen())
+        }
+
+        #[inline]
+        fn narrow_square(square: Self::Wide) -> Self {
+            Self::narrow(square)
         }
     };
     (@float) => {

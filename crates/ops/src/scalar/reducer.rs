@@ -1,8 +1,10 @@
 //! The rows of the reduction family: how elements are gathered into one.
 
+use std::convert::identity;
+
 use tenferro_tensor::Scalar;
 
-use super::{Number, Real};
+use super::{Bits, Number, Real};
 
 /// A way to gather elements of `T` into one.
 ///
@@ -11,6 +13,9 @@ use super::{Number, Real};
 pub trait Reducer<T: Scalar>: Copy + Send + Sync + 'static {
     /// What is carried from element to element.
     type Acc: Copy + Send + Sync + 'static;
+
+    /// The type of the result.
+    type Out: Scalar;
 
     /// What nothing reduces to, or what changes nothing.
     #[must_use]
@@ -26,18 +31,19 @@ pub trait Reducer<T: Scalar>: Copy + Send + Sync + 'static {
 
     /// What was carried as an element.
     #[must_use]
-    fn leave(self, acc: Self::Acc) -> T;
+    fn leave(self, acc: Self::Acc) -> Self::Out;
 }
 
 macro_rules! reducer {
-    ($($Name:ident: $Bound:ident, $Acc:ty, $neutral:expr, $combine:path, $enter:path, $leave:path, $doc:literal;)*) => {
+    ($($Name:ident: $Bound:path, $Acc:ty, $Out:ty, $neutral:expr, $combine:path, $enter:path, $leave:expr, $doc:literal;)*) => {
         $(
             #[doc = $doc]
             #[derive(Clone, Copy, Debug, Default)]
             pub struct $Name;
 
-            impl<T: $Bound> Reducer<T> for $Name {
+            impl<T: Scalar + $Bound> Reducer<T> for $Name {
                 type Acc = $Acc;
+                type Out = $Out;
 
                 #[inline]
                 fn neutral(self) -> Self::Acc {
@@ -55,7 +61,7 @@ macro_rules! reducer {
                 }
 
                 #[inline]
-                fn leave(self, acc: Self::Acc) -> T {
+                fn leave(self, acc: Self::Acc) -> Self::Out {
                     $leave(acc)
                 }
             }
@@ -64,8 +70,12 @@ macro_rules! reducer {
 }
 
 reducer! {
-    Sum: Number, T::Wide, T::Wide::default(), Number::add, Number::widen, T::narrow, "The sum; f16 and bf16 are summed in f32.";
-    Prod: Number, T::Wide, <T::Wide as Scalar>::ONE, Number::mul, Number::widen, T::narrow, "The product; f16 and bf16 are multiplied in f32.";
-    Max: Real, T, T::LOWEST, Real::larger, std::convert::identity, std::convert::identity, "The largest; NaN wins.";
-    Min: Real, T, T::HIGHEST, Real::smaller, std::convert::identity, std::convert::identity, "The smallest; NaN wins.";
+    Sum: Number, T::Wide, T, T::Wide::default(), Number::add, Number::widen, T::narrow, "The sum; f16 and bf16 are summed in f32.";
+    Prod: Number, T::Wide, T, <T::Wide as Scalar>::ONE, Number::mul, Number::widen, T::narrow, "The product; f16 and bf16 are multiplied in f32.";
+    Max: Real, T, T, T::LOWEST, Real::larger, identity, identity, "The largest; NaN wins.";
+    Min: Real, T, T, T::HIGHEST, Real::smaller, identity, identity, "The smallest; NaN wins.";
+    SumOfSquares: Number, T::Square, T::Real, T::Square::default(), Number::add, Number::square, T::narrow_square, "The sum of squared magnitudes; f16 and bf16 are summed in f32.";
+    All: Bits, T, T, T::default().not(), Bits::and, identity, identity, "What is true of all: the conjunction of truth values or bits.";
+    Any: Bits, T, T, T::default(), Bits::or, identity, identity, "What is true of any: the disjunction of truth values or bits.";
+    Parity: Bits, T, T, T::default(), Bits::xor, identity, identity, "What is true of an odd number: the exclusive disjunction of truth values or bits.";
 }

@@ -4,15 +4,15 @@
 //! run time, pick the instance. A pair that is not here is refused with the words of the rules.
 
 use tenferro_tensor::{
-    Accepts, Analytic, Comparison, Complex32, Complex64, DType, Elementwise, Reduction, Scalar,
-    Ties, Validation, dispatch,
+    Accepts, Analytic, Combiner, Comparison, Complex32, Complex64, DType, Elementwise, Reduction,
+    Scalar, Scan, Ties, Validation, dispatch,
 };
 
 use super::{
-    Abs, Add, Binary, Bits, Clamp, Conj, Div, Equal, Float, Greater, GreaterEqual, Inexact,
-    Integer, Less, LessEqual, Mapped, Max, Maximum, Min, Minimum, Mul, Neg, NotEqual, Number, Pow,
-    Prod, Real, Reducer, Rem, Select, Sqrt, Sub, Sum, Ternary, Unary, Zipped,
-    bitcast::check_bitcast,
+    Abs, Add, All, Any, Binary, Bits, Clamp, Conj, Div, Equal, Float, Greater, GreaterEqual,
+    Inexact, Integer, Less, LessEqual, Mapped, Max, Maximum, Min, Minimum, Mul, Neg, NotEqual,
+    Number, Parity, Pow, Prod, Real, Reducer, Rem, Select, Sqrt, Sub, Sum, SumOfSquares, Ternary,
+    Unary, Zipped, bitcast::check_bitcast,
 };
 
 /// The loops of an engine over elementwise and analytic functions.
@@ -88,6 +88,26 @@ pub trait ReductionVisitor {
     fn reduce<T: Scalar, R: Reducer<T>>(self, reducer: R) -> Self::Output;
 }
 
+/// The loops of an engine over combiners: reducers of elements to one of their own type.
+pub trait CombinerVisitor {
+    /// What a loop gives back.
+    type Output;
+
+    /// Runs a combination of elements of `T`.
+    fn combine<T: Scalar, R: Reducer<T, Out = T>>(self, reducer: R) -> Self::Output;
+}
+
+/// A visitor of reductions as one of combiners, which are reductions too.
+struct Reducing<V>(V);
+
+impl<V: ReductionVisitor> CombinerVisitor for Reducing<V> {
+    type Output = V::Output;
+
+    fn combine<T: Scalar, R: Reducer<T, Out = T>>(self, reducer: R) -> V::Output {
+        self.0.reduce(reducer)
+    }
+}
+
 /// Calls a visitor's method with a function for the Rust type of a dtype, if that is in the class of dtypes.
 macro_rules! run {
     ($visitor:ident.$method:ident($function:expr), $dtype:ident, any) => {
@@ -95,10 +115,13 @@ macro_rules! run {
     };
     // Whatever has an order: real numbers and truth values.
     ($visitor:ident.$method:ident($function:expr), $dtype:ident, ordered) => {
-        dispatch!($dtype, real T => Ok($visitor.$method::<T, _>($function)), else match $dtype {
+        dispatch!($dtype, ordered T => Ok($visitor.$method::<T, _>($function)), else Err(without_order($dtype)))
+    };
+    ($visitor:ident.$method:ident($function:expr), $dtype:ident, boolean) => {
+        match $dtype {
             DType::Bool => Ok($visitor.$method::<bool, _>($function)),
-            _ => Err(without_order($dtype)),
-        })
+            _ => Err(meaningless($dtype, Accepts::Boolean)),
+        }
     };
     // Whatever is bits to be looked at: integers and truth values.
     ($visitor:ident.$method:ident($function:expr), $dtype:ident, bits) => {
@@ -272,7 +295,8 @@ pub fn visit_analytic<V: ElementwiseVisitor>(
     }
 }
 
-/// Calls the visitor with the reducer of a reduction's row for an operand of `dtype`.
+/// Calls the visitor with the reducer of a reduction's row for an operand of `dtype`; `None` for those that look for a
+/// place, which no reducer can.
 ///
 /// # Errors
 /// As [`visit_elementwise`].
@@ -280,18 +304,71 @@ pub fn visit_reduction<V: ReductionVisitor>(
     row: &Reduction,
     dtype: DType,
     visitor: V,
+) -> Result<Option<V::Output>, Validation> {
+    let output = match row {
+        Reduction::Sum { .. } => visit_combiner(Combiner::Sum, dtype, Reducing(visitor)),
+        Reduction::Prod { .. } => visit_combiner(Combiner::Prod, dtype, Reducing(visitor)),
+        Reduction::Max { .. } => visit_combiner(Combiner::Max, dtype, Reducing(visitor)),
+        Reduction::Min { .. } => visit_combiner(Combiner::Min, dtype, Reducing(visitor)),
+        Reduction::All { .. } => run!(visitor.reduce(All), dtype, boolean),
+        Reduction::Any { .. } => run!(visitor.reduce(Any), dtype, boolean),
+        Reduction::SumOfSquares { .. } => run!(visitor.reduce(SumOfSquares), dtype, number Number),
+        Reduction::Reduce { combiner, .. } => visit_combiner(*combiner, dtype, Reducing(visitor)),
+        Reduction::Argmax { .. } | Reduction::Argmin { .. } => {
+            check_accepted(Accepts::Real, dtype)?;
+            return Ok(None);
+        }
+    };
+    output.map(Some)
+}
+
+/// Calls the visitor with the reducer that a combiner is for elements of `dtype`.
+///
+/// # Errors
+/// As [`visit_elementwise`].
+pub fn visit_combiner<V: CombinerVisitor>(
+    combiner: Combiner,
+    dtype: DType,
+    visitor: V,
 ) -> Result<V::Output, Validation> {
-    match row {
-        Reduction::Sum { .. } => run!(visitor.reduce(Sum), dtype, number Number),
-        Reduction::Prod { .. } => run!(visitor.reduce(Prod), dtype, number Number),
-        Reduction::Max { .. } => run!(visitor.reduce(Max), dtype, real Real),
-        Reduction::Min { .. } => run!(visitor.reduce(Min), dtype, real Real),
+    match combiner {
+        Combiner::Sum => run!(visitor.combine(Sum), dtype, number Number),
+        Combiner::Prod => run!(visitor.combine(Prod), dtype, number Number),
+        Combiner::Max => run!(visitor.combine(Max), dtype, real Real),
+        Combiner::Min => run!(visitor.combine(Min), dtype, real Real),
+        Combiner::And => run!(visitor.combine(All), dtype, bits),
+        Combiner::Or => run!(visitor.combine(Any), dtype, bits),
+        Combiner::Xor => run!(visitor.combine(Parity), dtype, bits),
     }
 }
 
 /// The refusal of a dtype for which a row has no function.
 fn meaningless(dtype: DType, accepts: Accepts) -> Validation {
     Validation::MeaninglessDType { dtype, expected: accepts.description() }
+}
+
+/// Refuses a dtype for which a combiner has no reducer.
+pub(crate) fn check_combiner(combiner: Combiner, dtype: DType) -> Result<(), Validation> {
+    match combiner {
+        Combiner::Sum | Combiner::Prod => check_accepted(Accepts::Number, dtype),
+        Combiner::Max | Combiner::Min => check_accepted(Accepts::Real, dtype),
+        Combiner::And | Combiner::Or | Combiner::Xor => check_accepted(Accepts::Bits, dtype),
+    }
+}
+
+/// The combiner of which a scan is the running reduction.
+#[must_use]
+pub fn combiner_of(row: &Scan) -> Combiner {
+    match row {
+        Scan::Cumsum { .. } => Combiner::Sum,
+        Scan::Cumprod { .. } => Combiner::Prod,
+        Scan::Cummax { .. } => Combiner::Max,
+        Scan::Cummin { .. } => Combiner::Min,
+    }
+}
+
+fn check_accepted(accepts: Accepts, dtype: DType) -> Result<(), Validation> {
+    if accepts.contains(dtype) { Ok(()) } else { Err(meaningless(dtype, accepts)) }
 }
 
 /// The refusal of an order relation between complex numbers.

@@ -28,4 +28,13 @@ impl Dice {
         let mut left: Vec<usize> = (0..rank).collect();
         (0..rank).map(|_| left.remove(self.roll(left.len()))).collect()
     }
+
+    /// An index that is mostly below `below`.
+    pub fn index(&mut self, below: usize) -> i64 {
+        match self.roll(60) {
+            0 => -1,
+            1 => below as i64 + self.roll(3) as i64,
+            _ => self.roll(below) as i64,
+        }
+    }
 }

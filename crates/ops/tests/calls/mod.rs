@@ -4,16 +4,20 @@
 //! family has an arm of an exhaustive match, so that a new row does not compile before it has a sample.
 
 #![allow(dead_code, reason = "each test binary uses a part")]
-#![allow(unreachable_pub, reason = "the test binaries of two crates share it")]
+#![allow(unreachable_pub, reason = "a module of several test binaries")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod dice;
+mod gathering;
 mod moving;
+mod sliding;
 
 pub use dice::Dice;
 #[allow(unused_imports, reason = "each test binary uses a part")]
 pub use moving::contraction;
-use tenferro_tensor::{Comparison, DType, Indices, KeepAxes, Primitive, Ties, vocabulary};
+use tenferro_tensor::{
+    Combiner, Comparison, DType, Indices, KeepAxes, Primitive, Ties, vocabulary,
+};
 
 /// A primitive and its operands. Parameters need not be valid.
 pub struct Call {
@@ -26,11 +30,13 @@ pub struct Wanted {
     pub extents: Vec<usize>,
     /// Its dtype, if it is not that of the call.
     pub dtype: Option<DType>,
+    /// If its elements are indices, what they are mostly below.
+    pub below: Option<usize>,
 }
 
 impl Call {
     fn new(primitive: impl Into<Primitive>, shapes: Vec<Vec<usize>>) -> Self {
-        let wanted = |extents| Wanted { extents, dtype: None };
+        let wanted = |extents| Wanted { extents, dtype: None, below: None };
         let operands = shapes.into_iter().map(wanted).collect();
         Self { primitive: primitive.into(), operands }
     }
@@ -62,7 +68,7 @@ macro_rules! rows {
     (@broadcasting Analytic $rows:tt) => { rows!(@primitive analytic Analytic $rows); };
     (@broadcasting $other:ident $rows:tt) => {};
     (@primitive $name:ident $family:ident { $($variant:ident [$($param:ident: $ty:ty),*];)* }) => {
-        #[allow(unused_variables, reason = "a family may have no parameters")]
+        #[allow(unused_variables, reason = "no row may have parameters")]
         fn $name(row: $family::Row, dice: &mut Dice) -> Primitive {
             match row {
                 $($family::Row::$variant => {
@@ -93,6 +99,13 @@ impl Sample for Ties {
     }
 }
 
+impl Sample for Combiner {
+    fn sample(dice: &mut Dice) -> Self {
+        use Combiner::{And, Max, Min, Or, Prod, Sum, Xor};
+        dice.pick(&[Sum, Prod, Max, Min, And, Or, Xor])
+    }
+}
+
 impl Sample for DType {
     fn sample(dice: &mut Dice) -> Self {
         dice.pick(DType::ALL)
@@ -111,8 +124,11 @@ pub fn call(row: Row, x: &[usize], dice: &mut Dice) -> Call {
         Row::Elementwise(row) => broadcasting(elementwise(row, dice), x, dice),
         Row::Analytic(row) => broadcasting(analytic(row, dice), x, dice),
         Row::Reduction(row) => reduction(row, x, dice),
+        Row::Scan(row) => sliding::scan(row, x, dice),
+        Row::Windowed(row) => sliding::windowed(row, x, dice),
         Row::Structural(row) => moving::structural(row, x, dice),
         Row::Indexing(row) => moving::indexing(row, x, dice),
+        Row::Sorting(row) => sliding::sorting(row, x, dice),
         Row::Dot(row) => moving::dot(row, x, dice),
     }
 }
@@ -147,6 +163,14 @@ fn reduction(row: Reduction::Row, x: &[usize], dice: &mut Dice) -> Call {
         Reduction::Row::Prod => Primitives::Prod { axes, keep },
         Reduction::Row::Max => Primitives::Max { axes, keep },
         Reduction::Row::Min => Primitives::Min { axes, keep },
+        Reduction::Row::All => Primitives::All { axes, keep },
+        Reduction::Row::Any => Primitives::Any { axes, keep },
+        Reduction::Row::Argmax => Primitives::Argmax { axes, keep },
+        Reduction::Row::Argmin => Primitives::Argmin { axes, keep },
+        Reduction::Row::SumOfSquares => Primitives::SumOfSquares { axes, keep },
+        Reduction::Row::Reduce => {
+            Primitives::Reduce { combiner: Combiner::sample(dice), axes, keep }
+        }
     };
     Call::new(primitive, vec![x.to_vec()])
 }

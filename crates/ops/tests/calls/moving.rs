@@ -1,8 +1,8 @@
 //! Calls of the rows that move elements or sum products over axes.
 
-use tenferro_tensor::{BatchPosition, Conjugation, Contraction};
+use tenferro_tensor::{BatchPosition, Conjugation, Contraction, DType};
 
-use super::{Call, Dice, Dot, Indexing, Structural};
+use super::{Call, Dice, Dot, Indexing, Structural, gathering, sliding};
 
 pub(super) fn structural(row: Structural::Row, x: &[usize], dice: &mut Dice) -> Call {
     let (rank, shape) = (x.len(), x.to_vec());
@@ -53,7 +53,31 @@ pub(super) fn structural(row: Structural::Row, x: &[usize], dice: &mut Dice) -> 
                 vec![shape, vec![]],
             )
         }
+        Structural::Row::Reverse => {
+            let axes = permutation[..dice.roll(rank + 1)].into();
+            Call::new(tenferro_tensor::Structural::Reverse { axes }, vec![shape])
+        }
+        Structural::Row::Tril => {
+            let (rows, columns, offset) = triangle(&permutation, dice);
+            Call::new(tenferro_tensor::Structural::Tril { rows, columns, offset }, vec![shape])
+        }
+        Structural::Row::Triu => {
+            let (rows, columns, offset) = triangle(&permutation, dice);
+            Call::new(tenferro_tensor::Structural::Triu { rows, columns, offset }, vec![shape])
+        }
+        Structural::Row::Iota => {
+            let (dtype, axis) = (dice.pick(DType::ALL), dice.roll(rank));
+            let extents = shape.into();
+            Call::new(tenferro_tensor::Structural::Iota { dtype, extents, axis }, vec![])
+        }
     }
+}
+
+/// Two axes, if there are as many, and an offset of the diagonal.
+fn triangle(permutation: &[usize], dice: &mut Dice) -> (usize, usize, isize) {
+    let at = |place| permutation.get(place).copied().unwrap_or(0);
+    let far = dice.pick(&[isize::MIN, isize::MAX]);
+    (at(0), at(1), if dice.one_in(20) { far } else { dice.roll(7) as isize - 3 })
 }
 
 pub(super) fn indexing(row: Indexing::Row, x: &[usize], dice: &mut Dice) -> Call {
@@ -84,12 +108,17 @@ pub(super) fn indexing(row: Indexing::Row, x: &[usize], dice: &mut Dice) -> Call
             let (axis, new_axis) = (dice.roll(rank), dice.roll(rank + 1));
             Call::new(tenferro_tensor::Indexing::EmbedDiagonal { axis, new_axis }, vec![shape])
         }
+        Indexing::Row::DynamicSlice => gathering::dynamic_slice(x, dice),
+        Indexing::Row::DynamicUpdate => gathering::dynamic_update(x, dice),
+        Indexing::Row::Gather => gathering::gather(x, dice),
+        Indexing::Row::Scatter => gathering::scatter(x, dice),
     }
 }
 
 pub(super) fn dot(row: Dot::Row, x: &[usize], dice: &mut Dice) -> Call {
     match row {
         Dot::Row::DotGeneral => contraction(x, dice),
+        Dot::Row::Convolve => sliding::convolution(x, dice),
     }
 }
 

@@ -1,0 +1,211 @@
+//! Sorting along an axis, line by line: elements become unsigned keys, which are sorted.
+//!
+//! A key does not tell zeros apart, so that the zeros of a sorted line are written again in the order in which they
+//! came.
+
+use tenferro_ops::scalar::{Key, Ordered};
+use tenferro_tensor::{
+    Accepts, Operand, OperandMut, Primitive, Result, SortOrder, Sorting, Validation, dispatch,
+};
+
+use super::{
+    Grant,
+    share::{Elements, Target},
+    sort_keys::{Item, Placed, sort, sort_shared},
+    walk::{Axis, Walk},
+};
+
+/// What sorting costs an element, in bytes moved in the same time.
+const COST: usize = 128;
+
+/// Lines of so many elements are sorted by all threads together.
+const LONG: usize = 1 << 16;
+
+/// Computes a row of the sorting family.
+pub(super) fn sorting(
+    grant: &Grant<'_>,
+    row: &Sorting,
+    input: &Operand<'_>,
+    mut out: OperandMut<'_>,
+) -> Result<()> {
+    let (Sorting::Sort { axis, order }
+    | Sorting::Argsort { axis, order }
+    | Sorting::ArgTop { axis, order, .. }) = row;
+    let lines = Lines::new(*axis, *order, input, &out);
+    if out.shape().contains(&0) {
+        return Ok(());
+    }
+    let dtype = input.dtype();
+    dispatch!(dtype, ordered T => {
+        let from = Elements::<T>::new(input.data());
+        match row {
+            Sorting::Sort { .. } => lines.sort(grant, from, Target::new(out.data())),
+            Sorting::Argsort { .. } | Sorting::ArgTop { .. } => {
+                lines.places(grant, from, Target::new(out.data()));
+            }
+        }
+        Ok(())
+    }, else {
+        let expected = Accepts::Ordered.description();
+        let name = Primitive::Sorting(row.clone()).name();
+        Err(Validation::MeaninglessDType { dtype, expected }.of(name))
+    })
+}
+
+/// The lines to be sorted.
+struct Lines {
+    order: SortOrder,
+    /// The axes across the lines: strides of the output and of the input.
+    across: Walk<2>,
+    /// The axis along which is sorted: strides of the output and of the input.
+    along: Axis<2>,
+    /// How many places of a line are written.
+    count: usize,
+}
+
+impl Lines {
+    fn new(axis: usize, order: SortOrder, input: &Operand<'_>, out: &OperandMut<'_>) -> Self {
+        let (to, from) = (out.strides_or_dense(), input.strides_or_dense());
+        let axes =
+            |axis: usize| Axis { extent: input.shape()[axis], strides: [to[axis], from[axis]] };
+        let across = (0..input.shape().rank()).filter(|&other| other != axis).map(axes);
+        let across = Walk::merging(across);
+        Self { order, across, along: axes(axis), count: out.shape()[axis] }
+    }
+
+    /// Writes the sorted lines.
+    fn sort<T: Ordered>(&self, grant: &Grant<'_>, from: Elements<T>, to: Target<T>) {
+        let [to_step, from_step] = self.along.strides;
+        let flips = self.order == SortOrder::Descending;
+        let turned = |key: T::Key| if flips { key.flipped() } else { key };
+        self.each(
+            grant,
+            // SAFETY: the walks reach indices of the input only.
+            |input, place| turned(unsafe { from.at(input + place * from_step).read() }.key()),
+            |_: &mut Vec<T::Key>| (),
+            |out, input, keys| {
+                let place = |at: usize| out + at.cast_signed() * to_step;
+                for (at, &key) in keys.iter().enumerate() {
+                    // SAFETY: the walks reach places of the output only, and each line has its own.
+                    unsafe { to.at(place(at)).write(T::from_key(turned(key))) };
+                }
+                if !T::DTYPE.is_inexact() {
+                    return;
+                }
+                let zero = turned(T::default().key());
+                let mut zeros = keys.partition_point(|&key| key < zero);
+                if keys.get(zeros) != Some(&zero) {
+                    return;
+                }
+                for at in 0..keys.len().cast_signed() {
+                    // SAFETY: as above; there are as many zeros in the line as in its keys.
+                    unsafe {
+                        let element = from.at(input + at * from_step).read();
+                        if element == T::default() {
+                            to.at(place(zeros)).write(element);
+                            zeros += 1;
+                        }
+                    }
+                }
+            },
+        );
+    }
+
+    /// Writes where the elements of the sorted lines were.
+    fn places<T: Ordered>(&self, grant: &Grant<'_>, from: Elements<T>, to: Target<i64>) {
+        let [to_step, from_step] = self.along.strides;
+        let flips = self.order == SortOrder::Descending;
+        let write = |out: isize, at: usize, place: usize| {
+            // SAFETY: the walks reach places of the output only, and each line has its own.
+            unsafe { to.at(out + at.cast_signed() * to_step).write(place as i64) };
+        };
+        let key = |input: isize, place: isize| {
+            // SAFETY: the walks reach indices of the input only.
+            let key = unsafe { from.at(input + place * from_step).read() }.key();
+            if flips { key.flipped() } else { key }
+        };
+        if u32::try_from(self.along.extent).is_err() {
+            return self.places_of_huge_lines(key, write);
+        }
+        let (count, extent) = (self.count, self.along.extent);
+        self.each(
+            grant,
+            |input, place| Placed { key: key(input, place), place: place as u32 },
+            // Few of many are chosen first, and only they are sorted.
+            |items: &mut Vec<Placed<T::Key>>| {
+                if count < extent / 8 {
+                    items.select_nth_unstable(count);
+                    items.truncate(count);
+                }
+            },
+            |out, _, items| {
+                for (at, item) in items[..count].iter().enumerate() {
+                    write(out, at, item.place as usize);
+                }
+            },
+        );
+    }
+
+    /// As [`Lines::places`], where a place does not fit 32 bits.
+    fn places_of_huge_lines<K: Key>(
+        &self,
+        key: impl Fn(isize, isize) -> K,
+        write: impl Fn(isize, usize, usize),
+    ) {
+        let [next_to, next_from] = self.across.strides();
+        self.across.runs(0..self.across.elements(), |[out, input], length| {
+            for line in 0..length.cast_signed() {
+                let (out, input) = (out + line * next_to, input + line * next_from);
+                let mut items: Vec<(K, usize)> = (0..self.along.extent)
+                    .map(|place| (key(input, place.cast_signed()), place))
+                    .collect();
+                items.sort_unstable();
+                for (at, item) in items[..self.count].iter().enumerate() {
+                    write(out, at, item.1);
+                }
+            }
+        });
+    }
+
+    /// Makes an item of each element of a line with `item(line, place)`, lets `choose` leave some out, sorts the rest,
+    /// and hands them to `write(line of the output, line of the input, items)`.
+    fn each<I: Item>(
+        &self,
+        grant: &Grant<'_>,
+        item: impl Fn(isize, isize) -> I + Sync,
+        choose: impl Fn(&mut Vec<I>) + Sync,
+        write: impl Fn(isize, isize, &[I]) + Sync,
+    ) {
+        let extent = self.along.extent;
+        let [next_to, next_from] = self.across.strides();
+        let fill = |items: &mut Vec<I>, input: isize| {
+            items.clear();
+            items.extend((0..extent.cast_signed()).map(|place| item(input, place)));
+        };
+        if extent >= LONG {
+            let (mut items, mut scratch) = (Vec::new(), Vec::new());
+            self.across.runs(0..self.across.elements(), |[out, input], length| {
+                for line in 0..length.cast_signed() {
+                    let (out, input) = (out + line * next_to, input + line * next_from);
+                    fill(&mut items, input);
+                    choose(&mut items);
+                    sort_shared(grant, &mut items, &mut scratch);
+                    write(out, input, &items);
+                }
+            });
+            return;
+        }
+        grant.share(self.across.elements(), COST.saturating_mul(extent), |range| {
+            let (mut items, mut scratch) = (Vec::with_capacity(extent), Vec::new());
+            self.across.runs(range, |[out, input], length| {
+                for line in 0..length.cast_signed() {
+                    let (out, input) = (out + line * next_to, input + line * next_from);
+                    fill(&mut items, input);
+                    choose(&mut items);
+                    sort(&mut items, &mut scratch);
+                    write(out, input, &items);
+                }
+            });
+        });
+    }
+}
