@@ -10,6 +10,7 @@ mod arguments;
 mod bench;
 mod ci;
 mod layers;
+mod operations;
 mod source;
 mod step;
 mod test;
@@ -35,8 +36,14 @@ struct Command {
 }
 
 /// All commands, in the order in which the help lists them.
-const COMMANDS: &[Command] =
-    &[test::COMMAND, ci::COMMAND, layers::COMMAND, tidy::COMMAND, bench::COMMAND];
+const COMMANDS: &[Command] = &[
+    test::COMMAND,
+    ci::COMMAND,
+    layers::COMMAND,
+    tidy::COMMAND,
+    operations::COMMAND,
+    bench::COMMAND,
+];
 
 /// The list of commands, as `cargo xtask --help` prints it.
 fn help() -> String {

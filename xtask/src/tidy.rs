@@ -95,6 +95,11 @@ const RULES: &[Rule] = &[
         check: documents::task_names,
     },
     Rule {
+        name: "operations-page",
+        why: "docs/operations.md is what `cargo xtask operations` writes: run it after changing a table",
+        check: documents::operations_page,
+    },
+    Rule {
         name: "links",
         why: "a relative link in a document leads to a file of the repository",
         check: documents::links,

@@ -13,7 +13,7 @@ macro_rules! vocabulary {
         $($callback)::+! {
             $($($args)*)?
 
-            Elementwise TensorElementwise "Operations on each element, broadcasting their operands." {
+            Elementwise TensorElementwise "Operations on each element, broadcasting their operands.\n\nShapes are aligned from the right; extent 1 and missing axes stretch, and 0 and 1 give 0." {
                 Add add(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Number,
                     "The sum of two tensors. Integers wrap.";
                 Sub sub(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Number,
@@ -21,7 +21,7 @@ macro_rules! vocabulary {
                 Mul mul(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Number,
                     "The product of two tensors, element by element. Integers wrap.";
                 Div div(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Number,
-                    "The quotient of two tensors. Integers truncate; `MIN / -1` is `MIN`; a zero divisor of integers is a numerical failure.";
+                    "The quotient of two tensors. Integers truncate; `MIN / -1` is `MIN`; a zero divisor of integers is a numerical failure.\n\nComplex quotients after M. Baudin and R. L. Smith, \"A Robust Complex Division in Scilab\" (2012).";
                 Rem rem(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Real,
                     "The remainder of the truncated quotient, with the sign of `lhs`. `MIN % -1` is 0; a zero divisor of integers is a numerical failure, of floats NaN.";
                 Neg neg(x: X) -> X::Same, Number,
@@ -84,7 +84,7 @@ macro_rules! vocabulary {
                     "The bits of each element as another dtype of the same size. Only bool has the bits of a bool.";
             }
 
-            Analytic TensorAnalytic "Transcendental and algebraic functions of each element." {
+            Analytic TensorAnalytic "Transcendental and algebraic functions of each element.\n\nShapes broadcast as for elementwise operations. f64 and f32 are within 2 units of the last place unless the operation says otherwise; f16 and bf16 are computed in f32 and c32 in c64, and rounded. Complex values are within 4 units of the last place of the modulus, and at signed zeros, on branch cuts, at infinities and NaN those of Annex G of the C standard." {
                 Exp exp(x: X) -> X::Same, Inexact,
                     "The exponential of each element.";
                 Exp2 exp2(x: X) -> X::Same, Inexact,
@@ -102,7 +102,7 @@ macro_rules! vocabulary {
                 Rsqrt rsqrt(x: X) -> X::Same, Inexact,
                     "One divided by the square root of each element; infinite with its sign at a zero.";
                 Cbrt cbrt(x: X) -> X::Same, Float,
-                    "The real cube root of each element, negative for negative ones.";
+                    "The real cube root of each element, negative for negative ones.\n\nAfter the CORE-MATH project, through the crate `libm`.";
                 Sin sin(x: X) -> X::Same, Inexact,
                     "The sine of each element, in radians.";
                 Cos cos(x: X) -> X::Same, Inexact,
@@ -110,9 +110,9 @@ macro_rules! vocabulary {
                 Tan tan(x: X) -> X::Same, Inexact,
                     "The tangent of each element, in radians.";
                 Asin asin(x: X) -> X::Same, Inexact,
-                    "The inverse sine; cuts of complex ones along the real axis beyond -1 and 1, where the sign of a zero imaginary part says the side.";
+                    "The inverse sine; cuts of complex ones along the real axis beyond -1 and 1, where the sign of a zero imaginary part says the side.\n\nComplex ones after T. E. Hull, T. F. Fairgrieve and P. T. P. Tang (1997).";
                 Acos acos(x: X) -> X::Same, Inexact,
-                    "The inverse cosine, from 0 to pi; cuts as those of `asin`.";
+                    "The inverse cosine, from 0 to pi; cuts as those of `asin`.\n\nAs `asin`.";
                 Atan atan(x: X) -> X::Same, Inexact,
                     "The inverse tangent; cuts of complex ones along the imaginary axis beyond -i and i, where the sign of a zero real part says the side.";
                 Atan2 atan2(y: Y, x: X) -> Y::Same, Float,
@@ -122,7 +122,7 @@ macro_rules! vocabulary {
                 Cosh cosh(x: X) -> X::Same, Inexact,
                     "The hyperbolic cosine of each element.";
                 Tanh tanh(x: X) -> X::Same, Inexact,
-                    "The hyperbolic tangent of each element.";
+                    "The hyperbolic tangent of each element.\n\nComplex ones after W. Kahan, \"Branch Cuts for Complex Elementary Functions\" (1987).";
                 Asinh asinh(x: X) -> X::Same, Inexact,
                     "The inverse hyperbolic sine; cuts as those of `atan`.";
                 Acosh acosh(x: X) -> X::Same, Inexact,
@@ -132,20 +132,20 @@ macro_rules! vocabulary {
                 Sigmoid sigmoid(x: X) -> X::Same, Inexact,
                     "`1 / (1 + exp(-x))`, without overflow.";
                 Erf erf(x: X) -> X::Same, Float,
-                    "The error function of each element.";
+                    "The error function of each element.\n\nAfter the msun library of FreeBSD, through the crate `libm`.";
                 Erfc erfc(x: X) -> X::Same, Float,
-                    "`1 - erf(x)`, precise where that is small.";
+                    "`1 - erf(x)`, precise where that is small.\n\nAs `erf`.";
                 ErfInv erf_inv(x: X) -> X::Same, Float,
-                    "The inverse of the error function: infinite at -1 and 1, NaN beyond.";
+                    "The inverse of the error function: infinite at -1 and 1, NaN beyond.\n\nHalley's method from the approximation of S. Winitzki (2008).";
                 Lgamma lgamma(x: X) -> X::Same, Float,
-                    "The logarithm of the magnitude of the gamma function; infinite at 0 and negative whole numbers.";
+                    "The logarithm of the magnitude of the gamma function; infinite at 0 and negative whole numbers.\n\nAfter the msun library of FreeBSD, through the crate `libm`. Of negative elements, within 2 units of the last place of the larger of the value and 1.";
                 Digamma digamma(x: X) -> X::Same, Float,
-                    "The derivative of `lgamma`; infinite against the sign of a zero, NaN at negative whole numbers.";
+                    "The derivative of `lgamma`; infinite against the sign of a zero, NaN at negative whole numbers.\n\nM. Abramowitz and I. A. Stegun (1964), 6.3.5, 6.3.7 and 6.3.18, with a polynomial between 1 and 2. Within 4 units of the last place; of negative elements, of the larger of the value and 2.";
                 Pow pow(lhs: Lhs, rhs: Rhs) -> Lhs::Same, Number,
                     "`lhs` to the power of `rhs`; 1 for an exponent of 0. Integers wrap; a negative exponent of integers is a numerical failure.";
             }
 
-            Reduction TensorReduction "Reductions over any axes." {
+            Reduction TensorReduction "Reductions over any axes.\n\nThe axes are gone from the result, or have extent 1 if they are kept." {
                 Sum sum(x: X) [axes: $crate::Indices, keep: $crate::KeepAxes] -> X::Same, Number,
                     "The sum over axes; 0 over nothing. f16 and bf16 accumulate in f32, integers wrap.";
                 Prod prod(x: X) [axes: $crate::Indices, keep: $crate::KeepAxes] -> X::Same, Number,

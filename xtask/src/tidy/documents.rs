@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::super::operations::{COMPOSITES, PAGE, TABLE, written};
 use super::repository::{Document, Repository};
 
 /// Files that every reader looks for.
@@ -46,6 +47,20 @@ pub(super) fn task_names(repository: &Repository, breaches: &mut Vec<String>) {
                 breaches.push(format!("{}:{number} names `{CALL}{name}`", document.path));
             }
         }
+    }
+}
+
+pub(super) fn operations_page(repository: &Repository, breaches: &mut Vec<String>) {
+    let source = |path: &str| repository.sources.iter().find(|source| source.path == path);
+    let (Some(table), Some(composites)) = (source(TABLE), source(COMPOSITES)) else { return };
+    match written(&table.text, &composites.text) {
+        Ok(text) => {
+            let page = repository.documents.iter().find(|document| document.path == PAGE);
+            if page.is_none_or(|page| page.text != text) {
+                breaches.push(format!("{PAGE} is not what its tables say"));
+            }
+        }
+        Err(problem) => breaches.push(problem),
     }
 }
 
