@@ -143,9 +143,7 @@ impl Core {
         request: &Request,
         patience: Patience,
     ) -> Result<ResourcePermit> {
-        let seat = self.ledger.lock().register(home::thread_record());
-        let home = Box::new(Home::new(Arc::clone(self), seat));
-        self.admit_slowly(home, request, patience)
+        self.admit_slowly(home::register(self), request, patience)
     }
 
     #[cold]

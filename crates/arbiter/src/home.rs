@@ -36,6 +36,8 @@ pub(super) enum Bond {
     None,
     /// A provider.
     Claim,
+    /// The permit that it is a share of, to whose thread its CPUs go back when it ends.
+    Share,
     /// A CPU set, and perhaps a provider.
     Set,
 }
@@ -94,8 +96,21 @@ impl Home {
         }
     }
 
+    pub(super) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
     pub(super) fn seat(&self) -> &Arc<Seat> {
         &self.seat
+    }
+
+    pub(super) fn bond(&self) -> Bond {
+        self.bond.get()
+    }
+
+    /// Whether its CPUs stay between operations.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.word.get().is_fixed()
     }
 
     #[inline]
@@ -133,6 +148,21 @@ impl Home {
         self.owner.set(owner);
         self.max.set(max);
         self.seat.sign(owner, label);
+    }
+
+    /// Starts a permit under the identity of another one, idle and with no more CPUs than are at hand.
+    pub(super) fn hold(&self, owner: ExecutionOwner, label: Label, width: u32, bond: Bond) {
+        self.owner.set(owner);
+        self.seat.sign(owner, label);
+        self.max.set(width);
+        self.width.set(width);
+        self.bond.set(bond);
+        self.starved.set(false);
+        let mut word = self.word.get();
+        while let Err(found) = self.seat.shift(word, word.held()) {
+            word = found;
+        }
+        self.word.set(word.held());
     }
 
     /// Takes note of what the core did to the seat.
@@ -361,6 +391,12 @@ pub(super) fn take(core: &Arc<Core>) -> Option<Box<Home>> {
         .flatten()
 }
 
+/// A home for a permit of this thread at `core`, where it has none to spare.
+pub(super) fn register(core: &Arc<Core>) -> Box<Home> {
+    let seat = core.lock().lock().register(thread_record());
+    Box::new(Home::new(Arc::clone(core), seat))
+}
+
 /// Keeps an idle home for the thread's next permit. A thread that is ending gives it back.
 #[inline]
 pub(super) fn put_back(home: Box<Home>) {
@@ -372,7 +408,7 @@ pub(super) fn put_back(home: Box<Home>) {
 }
 
 /// This thread's record.
-pub(super) fn thread_record() -> Arc<ThreadRecord> {
+fn thread_record() -> Arc<ThreadRecord> {
     STORE
         .try_with(|store| {
             Arc::clone(store.record.get_or_init(|| Arc::new(ThreadRecord::current())))

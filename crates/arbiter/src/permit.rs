@@ -35,7 +35,7 @@ impl ResourcePermit {
     }
 
     #[inline]
-    fn home(&self) -> &Home {
+    pub(super) fn home(&self) -> &Home {
         self.home.as_deref().expect("invariant: the home leaves in drop only")
     }
 

@@ -141,6 +141,12 @@ impl Word {
         Self(self.0 & !(CPUS << SPARE_SHIFT))
     }
 
+    /// A permit exists.
+    #[inline]
+    pub(super) const fn held(self) -> Self {
+        Self(self.0 | HELD)
+    }
+
     #[inline]
     pub(super) const fn with_wanted(self) -> Self {
         Self(self.0 | WANTED)

@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use tenferro_engine::{CpuEngine, refused};
-use tenferro_ops::{Engine, Scale};
-use tenferro_scope::{ResourceDomain, RuntimeIdentity};
+use tenferro_ops::{Engine, LaneJob, Scale};
+use tenferro_scope::{DomainOwnership, ResourceDomain, RuntimeIdentity};
 use tenferro_tensor::{Contraction, Operand, OperandMut, Primitive, Tensor, Vocabulary};
 
 use crate::{CpuBackendBuilder, Diagnostics, Result, builder::Setting};
@@ -222,6 +222,15 @@ impl Engine for CpuBackend {
         out: OperandMut<'_>,
     ) -> Result<()> {
         self.shared.engine.contract_into(contraction, &[*lhs, *rhs], scale, out)
+    }
+
+    /// Jobs run in lanes, as those of [`CpuBackend::map_lanes`]; one after the other on a domain that is not managed.
+    fn run_lanes(&mut self, jobs: usize, job: &LaneJob<'_>) -> Result<()> {
+        if self.domain().ownership() != DomainOwnership::Managed {
+            return (0..jobs).try_for_each(|index| job(self, index));
+        }
+        let backend = &*self;
+        self.shared.engine.run_lanes(jobs, || backend.clone(), job)
     }
 }
 

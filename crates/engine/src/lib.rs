@@ -8,6 +8,7 @@
 mod engine;
 mod error;
 mod kernel;
+mod lanes;
 mod pool;
 mod schedule;
 mod session;

@@ -1,10 +1,10 @@
 //! A session: one admitted operation in which a closure runs many.
 
-use tenferro_ops::{Engine, Scale};
+use tenferro_ops::{Engine, LaneJob, Scale};
 use tenferro_scope::{Breadth, GrantedWorkers};
 use tenferro_tensor::{Contraction, Operand, OperandMut, Primitive, Result, Tensor, Vocabulary};
 
-use crate::{CpuEngine, error::refused};
+use crate::{CpuEngine, error::refused, lanes::Failures};
 
 /// An engine under a grant that is held: its operations are not admitted one by one.
 struct Session<'s> {
@@ -54,5 +54,15 @@ impl Engine for Session<'_> {
         out: OperandMut<'_>,
     ) -> Result<()> {
         self.engine.run_contraction(&self.workers, contraction, &[*lhs, *rhs], scale, out)
+    }
+
+    /// The session's width is divided: each lane is a session of its own under the same grant.
+    fn run_lanes(&mut self, jobs: usize, job: &LaneJob<'_>) -> Result<()> {
+        let failures = Failures::default();
+        let lane = |workers| Session { engine: self.engine, workers };
+        let results = self
+            .workers
+            .map_lanes(jobs, lane, |session, index| failures.watch(index, || job(session, index)));
+        results.into_iter().collect()
     }
 }

@@ -71,6 +71,9 @@ impl AsOperand for Input<'_> {
     }
 }
 
+/// One of several jobs that do not depend on each other: it is handed an engine and its number.
+pub type LaneJob<'a> = dyn Fn(&mut dyn Engine, usize) -> Result<()> + Sync + 'a;
+
 /// Whatever carries out operations: the optimised engine, the reference, a backend.
 ///
 /// Object safe: autodiff, programs and operation families hold a `&mut dyn Engine`. The one required method is
@@ -127,5 +130,59 @@ pub trait Engine: Vocabulary + Send + Sync {
         let operands: SmallVec<[Operand<'_>; 4]> =
             inputs.iter().map(AsOperand::as_operand).collect();
         self.apply(primitive, &operands)
+    }
+
+    /// Runs `job(engine, 0)` to `job(engine, jobs - 1)`, which must not depend on each other, and returns when all have
+    /// ended.
+    ///
+    /// An engine that has several CPUs may divide them into lanes and run jobs at the same time, each with an engine of
+    /// its lane; jobs start in the order of their numbers. The plain way is one after the other.
+    ///
+    /// # Errors
+    /// That of the first job, by number, that has one; later jobs may not have run then. What the engine refuses.
+    ///
+    /// # Panics
+    /// If a job does, after the running ones have ended.
+    fn run_lanes(&mut self, jobs: usize, job: &LaneJob<'_>) -> Result<()> {
+        (0..jobs).try_for_each(|index| job(&mut Lent(&mut *self), index))
+    }
+}
+
+/// An engine that is lent: what a default method, which does not know its type, can hand on.
+struct Lent<'e, E: ?Sized>(&'e mut E);
+
+impl<E: Engine + ?Sized> Vocabulary for Lent<'_, E> {
+    fn apply(&mut self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
+        self.0.apply(primitive, inputs)
+    }
+}
+
+impl<E: Engine + ?Sized> Engine for Lent<'_, E> {
+    fn apply_into(
+        &mut self,
+        primitive: &Primitive,
+        inputs: &[Operand<'_>],
+        out: OperandMut<'_>,
+    ) -> Result<()> {
+        self.0.apply_into(primitive, inputs, out)
+    }
+
+    fn contract_into(
+        &mut self,
+        contraction: &Contraction,
+        lhs: &Operand<'_>,
+        rhs: &Operand<'_>,
+        scale: Scale,
+        out: OperandMut<'_>,
+    ) -> Result<()> {
+        self.0.contract_into(contraction, lhs, rhs, scale, out)
+    }
+
+    fn donate(&mut self, primitive: &Primitive, inputs: Inputs<'_>) -> Result<Tensor> {
+        self.0.donate(primitive, inputs)
+    }
+
+    fn run_lanes(&mut self, jobs: usize, job: &LaneJob<'_>) -> Result<()> {
+        self.0.run_lanes(jobs, job)
     }
 }

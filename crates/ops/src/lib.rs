@@ -33,7 +33,7 @@ mod writer;
 pub use builder::{Build, Builder, Eager, Lent};
 pub use composite::{TensorComposite, TensorRanking};
 pub use destination::{accumulate_into, check_destination, check_scale, copy_into, scale_into};
-pub use engine::{Engine, Input, Inputs, Scale};
+pub use engine::{Engine, Input, Inputs, LaneJob, Scale};
 pub use meta::{Described, Meta};
 pub use op::{CustomOp, Op};
 pub use positions::{OutOfRange, Start, index_elements, part_starts, slice_starts};

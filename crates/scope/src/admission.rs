@@ -277,12 +277,14 @@ impl<'d> OperationGuard<'d> {
     #[inline]
     fn shared(domain: &'d ResourceDomain, before: LoanState, breadth: usize) -> Self {
         let idle = before == LoanState::IdleScope;
-        let width = context::with_permit(|permit| {
-            if idle { permit.resume_up_to(breadth) } else { permit.width().min(breadth) }
-        });
+        let width = if idle {
+            context::with_permit(|permit| permit.resume_up_to(breadth))
+        } else {
+            context::installed_width().map(|width| width.min(breadth))
+        };
         Self {
             domain,
-            width: width.expect("invariant: a loan that is not running keeps its permit here"),
+            width: width.expect("invariant: a loan that is not running has a width here"),
             admission: ExecutionAdmission::Shared,
             fault: OnceLock::new(),
             _running: Running::Shared { _state: context::mark_state(LoanState::Running) },

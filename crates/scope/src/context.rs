@@ -37,6 +37,8 @@ thread_local! {
     static LOAN: Cell<Option<Loan>> = const { Cell::new(None) };
     static WORKER: Cell<Option<RuntimeIdentity>> = const { Cell::new(None) };
     static PERMIT: RefCell<Option<ResourcePermit>> = const { RefCell::new(None) };
+    /// The width of an installation, or of a lane whose permit another thread keeps; 0 if there is none.
+    static INSTALLED: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Whether an execution scope, a session or an operation is active on this thread.
@@ -133,4 +135,49 @@ pub(super) fn take_permit() -> Option<ResourcePermit> {
 #[inline]
 pub(super) fn with_permit<R>(ask: impl FnOnce(&ResourcePermit) -> R) -> Option<R> {
     PERMIT.with(|kept| kept.borrow().as_ref().map(ask))
+}
+
+/// Puts a lane's permit in the place of what is kept here, until the exchange is dropped.
+pub(super) fn exchange_permit(permit: ResourcePermit) -> Exchange {
+    Exchange { before: PERMIT.with(|kept| kept.borrow_mut().replace(permit)) }
+}
+
+/// Restores the permit that was kept before.
+pub(super) struct Exchange {
+    before: Option<ResourcePermit>,
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        let before = self.before.take();
+        // Dropped outside of the borrow, as above.
+        drop(PERMIT.with(|kept| std::mem::replace(&mut *kept.borrow_mut(), before)));
+    }
+}
+
+/// The width of the installation, or of the lane without a permit of its own, that is open here.
+#[inline]
+pub(super) fn installed_width() -> Option<usize> {
+    Some(INSTALLED.get()).filter(|&width| width > 0)
+}
+
+/// Sets the width of an installation or lane until the mark is dropped.
+pub(super) fn install_width(width: usize) -> InstalledWidth {
+    InstalledWidth { before: INSTALLED.replace(width) }
+}
+
+/// Restores the width of an installation.
+pub(super) struct InstalledWidth {
+    before: usize,
+}
+
+impl Drop for InstalledWidth {
+    fn drop(&mut self) {
+        INSTALLED.set(self.before);
+    }
+}
+
+/// The CPUs that the scope, installation or lane open here was last granted.
+pub(super) fn granted_width() -> Option<usize> {
+    installed_width().or_else(|| with_permit(ResourcePermit::width))
 }

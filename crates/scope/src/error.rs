@@ -66,6 +66,30 @@ pub enum Error {
     /// A setting of a domain makes no sense.
     #[error("a domain needs at least one thread; ask for 1 or more")]
     NoThreads,
+    /// Work was to be divided into no lanes.
+    #[error("work cannot be divided into no lanes; ask for 1 or more")]
+    NoLanes,
+    /// More lanes were asked for by number than there are CPUs for them.
+    #[error(
+        "{lanes} lanes need more CPUs than the scope has, which is {width}; ask for up to so many lanes, or widen the \
+         backend"
+    )]
+    TooManyLanes {
+        /// The lanes that were asked for.
+        lanes: usize,
+        /// The width that they would have to share.
+        width: usize,
+    },
+    /// The system has no thread for a lane. No lane has run.
+    #[error("lane {lane} of {lanes} has no thread; ask for fewer lanes")]
+    LaneThread {
+        /// The number of the lane.
+        lane: usize,
+        /// The lanes that were asked for.
+        lanes: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// A domain was to be wider than its executor.
     #[error(
         "a domain of {width} threads needs more than the executor \"{executor}\" has, which is {has}; ask for \

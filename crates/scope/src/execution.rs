@@ -45,7 +45,7 @@ impl ResourceDomain {
     /// The CPUs that the scope or installation on this thread was last granted; `None` outside of one of this domain.
     #[must_use]
     pub fn scope_width(&self) -> Option<usize> {
-        self.is_entered().then(|| context::with_permit(ResourcePermit::width)).flatten()
+        self.is_entered().then(context::granted_width).flatten()
     }
 
     fn hold<R: Send>(
@@ -65,7 +65,9 @@ impl ResourceDomain {
         let (width, owner) = (permit.width(), Some(permit.owner()));
         let _held = Held::new(permit, state);
         let loan = Loan { identity: self.identity(), owner };
+        let installed = if state == LoanState::Installed { width } else { 0 };
         enter_once(self, width, move || {
+            let _width = context::install_width(installed);
             let _active = context::mark(loan, state);
             work()
         })

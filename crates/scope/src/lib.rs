@@ -18,6 +18,7 @@ mod execution;
 mod executor;
 mod identity;
 mod inline;
+mod lanes;
 mod rayon_pool;
 mod workers;
 
@@ -28,5 +29,6 @@ pub use error::{Error, Result};
 pub use executor::{Affinity, Executor, ExecutorCapabilities, ExecutorFault};
 pub use identity::RuntimeIdentity;
 pub use inline::InlineExecutor;
+pub use lanes::{Lane, LaneCount};
 pub use rayon_pool::RayonExecutor;
 pub use workers::GrantedWorkers;

@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 use tenferro_provider::Workers;
 
 use crate::{
-    ExecutorFault, ResourceDomain, audit,
-    context::{self, Loan, LoanState},
+    DomainOwnership, ExecutorFault, ResourceDomain, audit,
+    context::{self, Loan, LoanState, Mark},
     domain::Trust,
 };
 
@@ -31,6 +31,26 @@ impl<'g> GrantedWorkers<'g> {
     ) -> Self {
         Self { domain, loan: context::loan(), width, fault }
     }
+
+    /// The granted width.
+    pub(super) fn granted(&self) -> usize {
+        self.width
+    }
+
+    /// Whether the threads are ours.
+    pub(super) fn is_managed(&self) -> bool {
+        self.domain.ownership() == DomainOwnership::Managed
+    }
+
+    /// The same operation's workers on fewer threads.
+    pub(super) fn narrowed(&self, width: usize) -> Self {
+        Self { width, ..*self }
+    }
+
+    /// Says that the calling thread runs a part of the operation.
+    pub(super) fn mark_running(&self) -> Option<Mark> {
+        self.loan.map(|loan| context::mark(loan, LoanState::Running))
+    }
 }
 
 impl Workers for GrantedWorkers<'_> {
@@ -43,9 +63,8 @@ impl Workers for GrantedWorkers<'_> {
             return (0..jobs).for_each(job);
         }
         self.domain.count_fan_out();
-        let loan = self.loan;
-        let lent = move |index| {
-            let _running = loan.map(|loan| context::mark(loan, LoanState::Running));
+        let lent = |index| {
+            let _running = self.mark_running();
             job(index);
         };
         let executor = self.domain.executor();
