@@ -114,7 +114,7 @@ impl Core {
         snapshot
     }
 
-    fn lock_slowly(&self) -> MutexGuard<'_, Ledger> {
+    pub(super) fn lock_slowly(&self) -> MutexGuard<'_, Ledger> {
         self.slow_paths.fetch_add(1, Relaxed);
         self.ledger.lock()
     }

@@ -36,7 +36,7 @@ pub(super) enum Bond {
     None,
     /// A provider.
     Claim,
-    /// The permit that it is a share of, to whose thread its CPUs go back when it ends.
+    /// The permit that it is a share of.
     Share,
     /// A CPU set, and perhaps a provider.
     Set,
@@ -76,6 +76,8 @@ pub(super) struct Home {
     bond: Cell<Bond>,
     /// The last operation found no CPU even under the lock.
     starved: Cell<bool>,
+    /// The seat of the permit that this one is a share of, to which its CPUs go back.
+    origin: Cell<Option<Arc<Seat>>>,
     numbers: OwnerNumbers,
     owner: Cell<ExecutionOwner>,
 }
@@ -91,6 +93,7 @@ impl Home {
             max: Cell::new(1),
             bond: Cell::new(Bond::None),
             starved: Cell::new(false),
+            origin: Cell::new(None),
             owner: Cell::new(numbers.draw()),
             numbers,
         }
@@ -150,7 +153,7 @@ impl Home {
         self.seat.sign(owner, label);
     }
 
-    /// Starts a permit under the identity of another one, idle and with no more CPUs than are at hand.
+    /// Starts a permit under the identity of another one, idle, on the CPUs at hand.
     pub(super) fn hold(&self, owner: ExecutionOwner, label: Label, width: u32, bond: Bond) {
         self.owner.set(owner);
         self.seat.sign(owner, label);
@@ -163,6 +166,11 @@ impl Home {
             word = found;
         }
         self.word.set(word.held());
+    }
+
+    /// Says to which seat the CPUs of the permit go back.
+    pub(super) fn set_origin(&self, origin: Arc<Seat>) {
+        self.origin.set(Some(origin));
     }
 
     /// Takes note of what the core did to the seat.
@@ -289,7 +297,10 @@ impl Home {
         if self.bond.get() == Bond::None {
             self.leave(Ending::Release);
         } else {
-            self.word.set(self.core.leave(&self.seat, Ending::Release));
+            self.word.set(match self.origin.take() {
+                Some(origin) => self.core.hand_back(&self.seat, &origin),
+                None => self.core.leave(&self.seat, Ending::Release),
+            });
             self.bond.set(Bond::None);
         }
     }

@@ -1,8 +1,9 @@
 //! Lanes: the width of one permit, divided among several threads for a while.
 //!
-//! A share carries no CPU, only the right to some of the permit's width: the thread that takes it up has a seat of its
-//! own, under the permit's owner, and its operations move CPUs by the transitions that every lent permit uses. So
-//! lanes lend and shrink like scopes, and the protocol has no word for them.
+//! A share carries no CPU, only the right to some of the permit's width. The thread that takes it up has a seat of its
+//! own, under the permit's owner; CPUs move there from the permit's idle seat, if they are still at hand, and back when
+//! the lane ends. In between it is like any lent permit: lanes lend and shrink as scopes do, and the protocol has no
+//! other word for them. The two moves are made under the lock, from a seat to a seat.
 //!
 //! Invariant: the widths of the shares of one permit sum to the width that it was last granted.
 
@@ -10,10 +11,11 @@ use std::sync::Arc;
 
 use crate::admission::Core;
 use crate::home::{self, Bond};
-use crate::ledger::Demand;
+use crate::ledger::{Demand, take_spare};
 use crate::owner::ExecutionOwner;
 use crate::permit::ResourcePermit;
 use crate::request::Label;
+use crate::seat::{Seat, Word};
 
 /// A part of a permit's width, for a thread to take up.
 ///
@@ -37,6 +39,7 @@ use crate::request::Label;
 #[must_use = "a share is worth something on the thread that takes it"]
 pub struct PermitShare {
     core: Arc<Core>,
+    origin: Arc<Seat>,
     owner: ExecutionOwner,
     width: u32,
     /// What binds the lane to CPUs by name; `None` if the permit floats.
@@ -74,7 +77,8 @@ impl ResourcePermit {
             // The first ones have one more where it does not come out even.
             let width = width / count + u32::from(place < width % count);
             let demand = demand.clone().map(|demand| Demand { min: 1, max: width, ..demand });
-            PermitShare { core: Arc::clone(core), owner: home.owner(), width, demand }
+            let (core, origin) = (Arc::clone(core), Arc::clone(home.seat()));
+            PermitShare { core, origin, owner: home.owner(), width, demand }
         };
         Some((0..count).map(share).collect())
     }
@@ -94,14 +98,41 @@ impl PermitShare {
         const LANE: Label = Label::new(&"lane");
         let home = home::take(&self.core).unwrap_or_else(|| home::register(&self.core));
         let bond = if self.demand.is_some() { Bond::Set } else { Bond::Share };
+        let mut ledger = self.core.lock_slowly();
         if let Some(demand) = &self.demand {
-            let mut ledger = self.core.lock().lock();
             // What the seat has at hand may be other CPUs than those of the set.
             ledger.empty(&self.core, home.seat());
             ledger.entry_mut(home.seat().slot()).bound = Some(demand.clone());
-            ledger.dispatch(&self.core, None);
         }
+        let missing = self.width.saturating_sub(home.seat().load().spare());
+        let cpus = take_spare(&self.origin, missing);
+        let _ = home.seat().update(|word| Some(word.with_more_spare(cpus)));
+        ledger.dispatch(&self.core, None);
+        drop(ledger);
+        home.set_origin(self.origin);
         home.hold(self.owner, LANE, self.width, bond);
         ResourcePermit::new(home)
+    }
+}
+
+impl Core {
+    /// Ends the permit of a lane: what it has goes back to the permit that it is a share of, if nobody waits.
+    #[cold]
+    pub(super) fn hand_back(&self, seat: &Seat, origin: &Seat) -> Word {
+        let mut ledger = self.lock_slowly();
+        let ended = |word: Word| word.released().emptied();
+        let before = seat.update(|word| Some(ended(word))).unwrap_or_else(|word| word);
+        ledger.entry_mut(seat.slot()).bound = None;
+        let cpus = before.tokens();
+        let nobody_waits = ledger.queue.is_empty();
+        let given = origin.update(|word| {
+            let takes = nobody_waits && word.is_held() && !word.is_busy();
+            takes.then(|| word.with_more_spare(cpus))
+        });
+        if given.is_err() {
+            self.pool().put(cpus);
+        }
+        ledger.dispatch(self, None);
+        ended(before)
     }
 }

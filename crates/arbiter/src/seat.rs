@@ -15,8 +15,8 @@
 //! bit  60      ENTERING the thread is taking CPUs from the pool word
 //! ```
 //!
-//! Invariant: only the seat's thread starts operations; others only set WANTED while it is busy,
-//! or lower `spare`; a seat is granted to a waiter only while its thread waits.
+//! Invariant: only the seat's thread starts operations; others only set WANTED while it is busy, lower `spare`, or give
+//! it back to the idle seat that it came from; a seat is granted to a waiter only while its thread waits.
 
 use std::sync::atomic::{AtomicPtr, AtomicU64 as Cell64, Ordering::Relaxed};
 
@@ -177,6 +177,11 @@ impl Word {
     #[inline]
     pub(super) const fn entering(self) -> Self {
         Self(self.0 | ENTERING)
+    }
+
+    #[inline]
+    pub(super) const fn with_more_spare(self, cpus: u32) -> Self {
+        Self(self.0 + ((cpus as u64) << SPARE_SHIFT))
     }
 
     #[inline]

@@ -14,7 +14,7 @@ use std::{
 
 use common::{CountingArbiter, core_error, ones, watchdog};
 use tenferro_arbiter as arbiter;
-use tenferro_cpu::{CpuBackend, CpuBackendBuilder, Error};
+use tenferro_cpu::{CpuBackend, CpuBackendBuilder, Error, LaneCount};
 use tenferro_engine::Mode;
 use tenferro_ops::{Engine, Scale, TensorComposite};
 use tenferro_provider::{
@@ -312,6 +312,88 @@ fn x13_a_named_exclusive_provider_is_held_until_the_scope_returns_or_unwinds() {
         elsewhere(&second).unwrap();
         let widths: Vec<_> = lone.take().iter().map(|call| call.width).collect();
         assert_eq!(widths, [2, 1]);
+    });
+}
+
+/// A backend of 2 threads that names `provider`, and the reference that it falls back on, counted.
+fn naming(provider: &Arc<Counting>, arbiter: &Arc<CountingArbiter>) -> (CpuBackend, Arc<Counting>) {
+    let reserve = Arc::new(Counting::new(Arc::new(Fake {
+        name: "reserve",
+        capabilities: Capabilities::sequential([DType::F64]),
+        answer: Answer::Computes,
+    })));
+    let builder = CpuBackend::builder().threads(2).arbiter(arbiter.clone());
+    let builder = builder.register_provider(reserve.clone()).register_provider(provider.clone());
+    (builder.provider(provider.name()).build().unwrap(), reserve)
+}
+
+#[test]
+fn x33_x45_a_foreign_worker_goes_on_with_the_next_provider_if_its_own_is_held() {
+    watchdog(|| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        for threads in [ThreadOwnership::BoundedPerCall, ThreadOwnership::ProcessWide] {
+            let arbiter = CountingArbiter::new(2);
+            let lone = exclusive("lone", threads);
+            let ((owner, _), (second, reserve)) =
+                (naming(&lone, &arbiter), naming(&lone, &arbiter));
+            let on_worker = || pool.install(|| second.clone().matmul(&ones(128), &ones(128)));
+            owner
+                .with_execution_scope(|| {
+                    // The scope waits for the worker, which does not wait for what the scope holds.
+                    assert_eq!(on_worker().unwrap().get::<f64>(&[5, 5]).unwrap(), 128.0);
+                    let scope = pool.install(|| {
+                        let mut inside = second.clone();
+                        second.with_execution_scope(|| inside.matmul(&ones(128), &ones(128)))
+                    });
+                    scope.unwrap().unwrap();
+                })
+                .unwrap();
+            assert_eq!((lone.count(), reserve.count()), (0, 2), "{threads:?}");
+            on_worker().unwrap();
+            let widths: Vec<_> = lone.take().iter().map(|call| call.width).collect();
+            assert_eq!((widths, reserve.count()), (vec![1], 2), "{threads:?}");
+            arbiter.assert_all_returned();
+        }
+    });
+}
+
+#[test]
+fn x17_x13_lanes_share_the_provider_that_their_scope_holds_one_thread_each() {
+    watchdog(|| {
+        let arbiter = CountingArbiter::impatient(4);
+        let lone = exclusive("lone", ThreadOwnership::BoundedPerCall);
+        let builder = CpuBackend::builder().threads(4).arbiter(arbiter.clone());
+        let owner = builder.register_provider(lone.clone()).provider("lone").build().unwrap();
+        let (second, _) = naming(&lone, &arbiter);
+        let together = std::sync::Barrier::new(2);
+        let widths = owner.with_lanes(LaneCount::Exactly(2), |backend, lane| {
+            together.wait();
+            backend.matmul(&ones(128), &ones(128)).unwrap();
+            if lane.index() == 0 {
+                // It is still held against others, whose wait is not for an idle scope.
+                let held = thread::scope(|threads| {
+                    threads.spawn(|| second.with_execution_scope(|| ())).join().unwrap()
+                });
+                assert!(matches!(core_error(held), scope::Error::Admission(_)));
+            }
+            together.wait();
+            lane.width()
+        });
+        assert_eq!(widths.unwrap(), [2, 2]);
+        let widths: Vec<_> = lone.take().iter().map(|call| call.width).collect();
+        assert_eq!(widths, [1, 1]);
+        owner.clone().matmul(&ones(128), &ones(128)).unwrap();
+        assert_eq!(lone.take()[0].width, 4);
+        let of_session = owner.with_backend_session(|session| {
+            session.run_lanes(2, &|engine, _| {
+                let mut engine = engine;
+                (&mut engine).matmul(&ones(128), &ones(128)).map(drop)
+            })
+        });
+        of_session.unwrap();
+        let widths: Vec<_> = lone.take().iter().map(|call| call.width).collect();
+        assert_eq!(widths, [1, 1]);
+        arbiter.assert_all_returned();
     });
 }
 

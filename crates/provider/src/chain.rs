@@ -6,7 +6,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{Error, Exclusion, Outcome, Product, Provider, Sequential, Workers};
+use crate::{ClaimUse, Error, Exclusion, Outcome, Product, Provider, Reason, Sequential, Workers};
 
 /// Providers in order of preference; cheap to clone.
 #[derive(Clone)]
@@ -42,7 +42,8 @@ impl Chain {
 
     /// Asks one provider after the other until one does not answer "unsupported", and says which one executed.
     ///
-    /// One that must be alone to use several threads, and is not held, computes on the calling thread.
+    /// One that must be alone to use several threads, and is not held by this caller alone, computes on the calling
+    /// thread. One that is held by somebody else for whom the caller must not wait is passed over.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if none does the product: the output is untouched. Any other error of a provider is
@@ -55,8 +56,14 @@ impl Chain {
         // Allocates nothing unless a provider refuses.
         let mut refusals = Vec::new();
         for (place, provider) in self.iter().enumerate() {
+            let held = place < self.held;
+            if held && workers.claim_use() == ClaimUse::Nothing {
+                refusals.push((provider.name().to_owned(), Reason::Held));
+                continue;
+            }
             let alone = provider.capabilities().exclusion(workers.width()) != Exclusion::Free;
-            let workers = if alone && place >= self.held { &Sequential } else { workers };
+            let whole = held && workers.claim_use() == ClaimUse::Whole;
+            let workers = if alone && !whole { &Sequential } else { workers };
             match provider.product(request, workers)? {
                 Outcome::Executed => return Ok(provider),
                 Outcome::Unsupported(reason) => refusals.push((provider.name().to_owned(), reason)),

@@ -28,4 +28,4 @@ pub use matrix::{Matrix, Order};
 pub use product::Product;
 pub use provider::{Outcome, Provider, Reason};
 pub use registry::{Preference, Registry, RegistryBuilder};
-pub use workers::{Sequential, Workers};
+pub use workers::{ClaimUse, Sequential, Workers};

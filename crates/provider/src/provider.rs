@@ -59,6 +59,9 @@ pub enum Reason {
     /// An extent or stride does not fit its integers.
     #[error("an extent or stride of {0} does not fit its integers")]
     Extent(usize),
+    /// Another user holds it, and the caller is on a thread that must not wait.
+    #[error("another user holds it, and this thread may not wait for that")]
+    Held,
     /// Anything else.
     #[error("{0}")]
     Other(Cow<'static, str>),

@@ -11,11 +11,28 @@ pub trait Workers: Sync {
     /// How many jobs can run at the same time, the caller's own share included; at least 1.
     fn width(&self) -> usize;
 
+    /// What this caller may do with the provider that permits of its domain keep others out of.
+    fn claim_use(&self) -> ClaimUse {
+        ClaimUse::Whole
+    }
+
     /// Calls `job(i)` once for each `i < jobs`, possibly in parallel and in any order, and returns when all are done.
     ///
     /// # Panics
     /// With the first payload, if a job panics.
     fn run(&self, jobs: usize, job: &(dyn Fn(usize) + Sync));
+}
+
+/// What a caller may do with a provider that its permit keeps others out of, or could.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClaimUse {
+    /// Use it on all of the granted width.
+    #[default]
+    Whole,
+    /// Use it on one thread: other lanes under the same permit may be in it.
+    OneThread,
+    /// Nothing: somebody else holds it, and this caller must not wait.
+    Nothing,
 }
 
 /// The caller alone: jobs run one after the other, in order, on the calling thread.

@@ -5,7 +5,8 @@
 
 use std::{marker::PhantomData, sync::OnceLock};
 
-use tenferro_arbiter::{ExecutionOwner, Request, ResourcePermit};
+use tenferro_arbiter::{self as arbiter, ExecutionOwner, Request, ResourcePermit};
+use tenferro_provider::ClaimUse;
 
 use crate::{
     DomainOwnership, Error, ExecutorFault, GrantedWorkers, ResourceDomain, Result,
@@ -94,12 +95,29 @@ impl ResourceDomain {
     ) -> Result<R, E> {
         let permit =
             match context::refuse_worker().and_then(|()| self.acquire(self.request(breadth))) {
-                Ok((permit, _)) => permit,
+                Ok((permit, here)) => {
+                    if here == Here::WithoutProvider {
+                        return self.run_without_provider(permit, operation);
+                    }
+                    permit
+                }
                 Err(error) => return Err(refused(error)),
             };
         let loan = Loan { identity: self.identity(), owner: Some(permit.owner()) };
         let guard = OperationGuard::standalone(self, loan, permit.width());
         operation(&guard)
+    }
+
+    /// Runs a standalone operation on a thread that must not wait for the claimed provider.
+    #[cold]
+    fn run_without_provider<R>(
+        &self,
+        permit: ResourcePermit,
+        operation: impl FnOnce(&OperationGuard<'_>) -> R,
+    ) -> R {
+        let _claim = context::restrict_claim(ClaimUse::Nothing);
+        let loan = Loan { identity: self.identity(), owner: Some(permit.owner()) };
+        operation(&OperationGuard::standalone(self, loan, permit.width()))
     }
 
     fn request(&self, breadth: Breadth) -> &Request {
@@ -138,30 +156,49 @@ impl ResourceDomain {
         context::refuse_worker()?;
         if self.ownership() == DomainOwnership::CallerManaged {
             let entered = Some(self.enter_exclusively()?);
-            let own = Own { permit: None, _entered: entered, inline: self.executor().is_worker() };
+            let here = if self.executor().is_worker() { Here::Inline } else { Here::Anywhere };
+            let own = Own { permit: None, _entered: entered, here };
             return Ok(OperationEntry {
                 domain: self,
                 place: Place::Own(own),
                 width: self.width(),
             });
         }
-        let (permit, inline) = self.acquire(self.request(breadth))?;
+        let (permit, here) = self.acquire(self.request(breadth))?;
         let width = permit.width();
-        let own = Own { permit: Some(permit), _entered: None, inline };
+        let own = Own { permit: Some(permit), _entered: None, here };
         Ok(OperationEntry { domain: self, place: Place::Own(own), width })
     }
 
     /// A permit for `request`, or for one CPU on a worker of somebody's pool, which must never wait: its pool may hold
-    /// the CPUs that it would wait for. Without a free CPU the arbiter lets such a worker go on, and counts it.
-    ///
-    /// The flag says that the caller must stay on this thread, for the same reason.
-    pub(super) fn acquire(&self, request: &Request) -> Result<(ResourcePermit, bool)> {
-        if rayon::current_thread_index().is_some() || self.executor().is_worker() {
-            Ok((self.arbiter().admit_now(&self.requests().narrow)?, true))
-        } else {
-            Ok((self.arbiter().acquire(request)?, false))
+    /// the CPUs that it would wait for. Without a free CPU the arbiter lets such a worker go on, and counts it. If
+    /// somebody else holds the claimed provider, it goes on without that.
+    pub(super) fn acquire(&self, request: &Request) -> Result<(ResourcePermit, Here)> {
+        if rayon::current_thread_index().is_none() && !self.executor().is_worker() {
+            return Ok((self.arbiter().acquire(request)?, Here::Anywhere));
         }
+        if let Some(sharing) = &self.requests().sharing {
+            match self.arbiter().admit_now(sharing) {
+                Ok(permit) => return Ok((permit, Here::Inline)),
+                Err(arbiter::Error::WouldBlock { .. }) => {}
+                Err(other) => return Err(other.into()),
+            }
+        }
+        let here =
+            if self.requests().sharing.is_some() { Here::WithoutProvider } else { Here::Inline };
+        Ok((self.arbiter().admit_now(&self.requests().narrow)?, here))
     }
+}
+
+/// Where an admitted execution may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Here {
+    /// Wherever its executor runs it.
+    Anywhere,
+    /// On the calling thread, without entering the executor: it is a worker of somebody's pool.
+    Inline,
+    /// The same, and without the provider that the domain claims: somebody holds it.
+    WithoutProvider,
 }
 
 /// An admitted operation that has not started.
@@ -183,8 +220,7 @@ enum Place<'d> {
 struct Own<'d> {
     permit: Option<ResourcePermit>,
     _entered: Option<Entered<'d>>,
-    /// Whether it must run on this thread without entering the executor.
-    inline: bool,
+    here: Here,
 }
 
 impl OperationEntry<'_> {
@@ -224,7 +260,9 @@ impl OperationEntry<'_> {
         let (domain, width) = (self.domain, self.width);
         let owner = own.permit.as_ref().map(ResourcePermit::owner);
         let loan = Loan { identity: domain.identity(), owner };
-        if own.inline {
+        if own.here != Here::Anywhere {
+            let _claim = (own.here == Here::WithoutProvider)
+                .then(|| context::restrict_claim(ClaimUse::Nothing));
             return OperationGuard::standalone(domain, loan, 1).run(operation);
         }
         // An external executor may run the job on a thread of its own; this one is busy all the same.

@@ -6,6 +6,7 @@
 use std::cell::{Cell, RefCell};
 
 use tenferro_arbiter::{ExecutionOwner, ResourcePermit};
+use tenferro_provider::ClaimUse;
 
 use crate::{Error, Result, RuntimeIdentity};
 
@@ -39,6 +40,7 @@ thread_local! {
     static PERMIT: RefCell<Option<ResourcePermit>> = const { RefCell::new(None) };
     /// The width of an installation, or of a lane whose permit another thread keeps; 0 if there is none.
     static INSTALLED: Cell<usize> = const { Cell::new(0) };
+    static CLAIM: Cell<ClaimUse> = const { Cell::new(ClaimUse::Whole) };
 }
 
 /// Whether an execution scope, a session or an operation is active on this thread.
@@ -180,4 +182,29 @@ impl Drop for InstalledWidth {
 /// The CPUs that the scope, installation or lane open here was last granted.
 pub(super) fn granted_width() -> Option<usize> {
     installed_width().or_else(|| with_permit(ResourcePermit::width))
+}
+
+/// What operations of this thread may do with the provider that permits of their domain claim.
+pub(super) fn claim_use() -> ClaimUse {
+    CLAIM.get()
+}
+
+/// Restricts the use of the claimed provider until the mark is dropped; it is never widened.
+pub(super) fn restrict_claim(claim: ClaimUse) -> ClaimMark {
+    let before = CLAIM.get();
+    if before != ClaimUse::Nothing {
+        CLAIM.set(claim);
+    }
+    ClaimMark { before }
+}
+
+/// Restores the use of a claimed provider.
+pub(super) struct ClaimMark {
+    before: ClaimUse,
+}
+
+impl Drop for ClaimMark {
+    fn drop(&mut self) {
+        CLAIM.set(self.before);
+    }
 }

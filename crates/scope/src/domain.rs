@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use tenferro_arbiter::{Arbiter, CpuSet, Label, ProviderClaim, Request};
+use tenferro_arbiter::{Arbiter, ClaimKind, CpuSet, Label, ProviderClaim, Request};
 
 use crate::{
     Affinity, Error, Executor, InlineExecutor, RayonExecutor, Result, RuntimeIdentity, context,
@@ -94,6 +94,8 @@ pub(super) struct Requests {
     pub(super) narrow: Request,
     pub(super) scope: Request,
     pub(super) installed: Request,
+    /// One thread's use of the claimed provider, asked for where nobody may wait.
+    pub(super) sharing: Option<Request>,
 }
 
 impl Requests {
@@ -114,6 +116,10 @@ impl Requests {
             narrow: unclaimed(1, Label::new(&"operation")),
             scope: request(config.width, Label::new(&"scope")),
             installed: request(config.width, Label::new(&"install")),
+            sharing: config.provider.map(|claim| {
+                let shared = ProviderClaim::new(claim.key, ClaimKind::SharedOneThread);
+                unclaimed(1, Label::new(&"operation")).with_provider(shared)
+            }),
         }
     }
 }

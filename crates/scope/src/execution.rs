@@ -9,9 +9,11 @@ use std::{
 };
 
 use tenferro_arbiter::{Request, ResourcePermit};
+use tenferro_provider::ClaimUse;
 
 use crate::{
     DomainOwnership, Error, ExecutorFault, ResourceDomain, Result,
+    admission::Here,
     context::{self, Loan, LoanState},
     domain::Trust,
 };
@@ -61,7 +63,9 @@ impl ResourceDomain {
             });
         }
         context::refuse_worker()?;
-        let (permit, _) = self.acquire(request)?;
+        let (permit, here) = self.acquire(request)?;
+        let _claim =
+            (here == Here::WithoutProvider).then(|| context::restrict_claim(ClaimUse::Nothing));
         let (width, owner) = (permit.width(), Some(permit.owner()));
         let _held = Held::new(permit, state);
         let loan = Loan { identity: self.identity(), owner };

@@ -17,6 +17,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 use tenferro_arbiter::{PermitShare, ResourcePermit};
+use tenferro_provider::ClaimUse;
 
 use crate::{
     DomainOwnership, Error, GrantedWorkers, ResourceDomain, Result,
@@ -204,6 +205,7 @@ struct Places {
 impl Places {
     fn run<R>(&self, index: usize, body: &(dyn Fn(Lane) -> R + Sync)) -> R {
         let lane = Lane::new(index, self.count, self.width);
+        let _claim = context::restrict_claim(ClaimUse::OneThread);
         match self.shares.get(index).and_then(|share| share.lock().take()) {
             Some(share) => {
                 let _permit = context::exchange_permit(share.take());
@@ -239,6 +241,7 @@ impl<'g> GrantedWorkers<'g> {
             let run = |index| {
                 let lane = Lane::new(index, most, self.granted());
                 let _running = self.mark_running();
+                let _claim = (most > 1).then(|| context::restrict_claim(ClaimUse::OneThread));
                 queue.drain(&mut state(self.narrowed(lane.width)), &work)
             };
             match on_threads(most, &run) {

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use tenferro_provider::Workers;
+use tenferro_provider::{ClaimUse, Workers};
 
 use crate::{
     DomainOwnership, ExecutorFault, ResourceDomain, audit,
@@ -56,6 +56,10 @@ impl<'g> GrantedWorkers<'g> {
 impl Workers for GrantedWorkers<'_> {
     fn width(&self) -> usize {
         self.width
+    }
+
+    fn claim_use(&self) -> ClaimUse {
+        context::claim_use()
     }
 
     fn run(&self, jobs: usize, job: &(dyn Fn(usize) + Sync)) {

@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 use tenferro_ops::Scale;
-use tenferro_provider::{self as provider, Product, Sequential, Workers};
+use tenferro_provider::{self as provider, Product};
 use tenferro_tensor::{
     AsOperand, BatchPosition, Contraction, Error, Layout, Operand, OperandMut, Result, Shape,
     Tensor, TensorView, Uninit,
@@ -166,11 +166,11 @@ impl Matrices<'_> {
                 })
                 .map_err(refusal)?;
         let granted = self.grant.workers();
-        let workers: &dyn Workers = match Mode::of(&granted, self.grant.providers, product.work()) {
-            Mode::Sequential => &Sequential,
-            Mode::Outer | Mode::Inner => &granted,
+        let workers = match Mode::of(&granted, self.grant.providers, product.work()) {
+            Mode::Sequential => granted.alone(),
+            Mode::Outer | Mode::Inner => granted,
         };
-        self.grant.providers.product(&mut product, workers).map(drop).map_err(refusal)
+        self.grant.providers.product(&mut product, &workers).map(drop).map_err(refusal)
     }
 
     /// Multiplies into memory of its own and moves the result to `out`.

@@ -3,7 +3,7 @@
 //! It is never changed for a caller. A caller with another state than the default runs alone, so that its results are
 //! its own; a pool's thread that some library left in another state works under the default while it has a job of ours.
 
-use tenferro_provider::Workers;
+use tenferro_provider::{ClaimUse, Workers};
 
 /// Whether this thread rounds to nearest and keeps subnormals.
 ///
@@ -26,9 +26,20 @@ impl<'w> Checked<'w> {
     }
 }
 
+impl Checked<'_> {
+    /// The caller alone.
+    pub(super) fn alone(&self) -> Self {
+        Self { workers: self.workers, width: 1 }
+    }
+}
+
 impl Workers for Checked<'_> {
     fn width(&self) -> usize {
         self.width
+    }
+
+    fn claim_use(&self) -> ClaimUse {
+        self.workers.claim_use()
     }
 
     fn run(&self, jobs: usize, job: &(dyn Fn(usize) + Sync)) {
