@@ -5,6 +5,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::affinity::current_affinity;
 use crate::cgroup;
 use crate::cpu_set::CpuSet;
 
@@ -69,7 +70,7 @@ impl AllowedCpus {
 #[must_use]
 pub fn allowed_cpus() -> AllowedCpus {
     let quota = cgroup::quota(Path::new("/"));
-    if let Some(cpus) = affinity::mask().filter(|mask| !mask.is_empty()) {
+    if let Some(cpus) = current_affinity() {
         return AllowedCpus { cpus, source: AffinitySource::Mask, quota };
     }
     let count = std::thread::available_parallelism().map_or(1, usize::from);
@@ -139,43 +140,5 @@ impl fmt::Display for Sizing {
             write!(f, ", cap {cap}")?;
         }
         Ok(())
-    }
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod affinity {
-    use super::CpuSet;
-
-    /// Words enough for a million CPUs; no kernel is built for more.
-    const MOST_WORDS: usize = 1 << 14;
-
-    /// The affinity mask of the process, whatever the kernel's number of CPUs.
-    pub(super) fn mask() -> Option<CpuSet> {
-        let mut words = 16;
-        while words <= MOST_WORDS {
-            let mut mask = vec![0_u64; words];
-            // SAFETY: `mask` is writable for `words * 8` bytes, the size passed, and 8-aligned as
-            // cpu_set_t needs; 0 names the calling thread.
-            let status = unsafe {
-                libc::sched_getaffinity(0, words * 8, mask.as_mut_ptr().cast::<libc::cpu_set_t>())
-            };
-            if status == 0 {
-                let cpus = (0..words * 64).filter(|cpu| mask[cpu / 64] >> (cpu % 64) & 1 == 1);
-                return Some(cpus.collect());
-            }
-            if std::io::Error::last_os_error().raw_os_error() != Some(libc::EINVAL) {
-                return None;
-            }
-            words *= 2;
-        }
-        None
-    }
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-mod affinity {
-    /// This platform has no affinity mask.
-    pub(super) fn mask() -> Option<super::CpuSet> {
-        None
     }
 }

@@ -9,6 +9,7 @@
 //! business. The protocol (state words, transitions, why no wake-up is lost) is in the README beside.
 
 mod admission;
+mod affinity;
 mod allowed;
 mod arbiter;
 mod cgroup;
@@ -28,8 +29,10 @@ mod request;
 mod seat;
 mod snapshot;
 mod sync;
+mod topology;
 mod waiting;
 
+pub use affinity::{current_affinity, pin_current_thread};
 pub use allowed::{AffinitySource, AllowedCpus, Quota, Sizing, allowed_cpus};
 pub use arbiter::{Arbiter, process_arbiter};
 pub use cpu_set::CpuSet;
@@ -40,3 +43,4 @@ pub use owner::ExecutionOwner;
 pub use permit::ResourcePermit;
 pub use request::{ClaimKind, Exclusivity, Label, ProviderClaim, ProviderKey, Request};
 pub use snapshot::{HolderInfo, HolderState, Snapshot, Statistics, WaitReason, WaiterInfo};
+pub use topology::{NumaNode, Topology};

@@ -41,6 +41,17 @@ pub struct CpuBackendBuilder {
     policy: Option<Policy>,
     wait_limit: WaitLimit,
     executor: Option<(DomainOwnership, Arc<dyn Executor>)>,
+    placement: Placement,
+}
+
+/// Where the threads of a backend run.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Placement {
+    /// Where the system puts them.
+    #[default]
+    Floating,
+    /// Bound to the CPU set.
+    Pinned,
 }
 
 /// How a backend came to its size and providers, for diagnostics.
@@ -123,16 +134,45 @@ impl CpuBackendBuilder {
         self
     }
 
+    /// Binds the threads of this backend to its CPU set, or to all of the arbiter's CPUs, one thread for each.
+    ///
+    /// Scopes, sessions and operations then run on those threads and not on the calling one, whose affinity is never
+    /// changed; they take the CPUs by name and alone, so that calls to this backend follow each other. Where the threads
+    /// may run is read back from the system before the backend is made. A [`Topology`](tenferro_arbiter::Topology)
+    /// helps to choose the set:
+    ///
+    /// ```
+    /// use tenferro_arbiter::{Topology, allowed_cpus};
+    /// use tenferro_cpu::CpuBackend;
+    ///
+    /// let topology = Topology::of(allowed_cpus().cpus());
+    /// let set = topology.one_cpu_per_core().intersection(&topology.nodes()[0].cpus);
+    /// let backend = CpuBackend::builder().cpu_set(set.clone()).pinned().build();
+    /// // A cgroup's quota may be less than the CPUs that the affinity mask has.
+    /// # if tenferro_arbiter::Sizing::new(allowed_cpus(), None).budget() >= set.len() && cfg!(target_os = "linux") {
+    /// assert_eq!(backend?.threads(), set.len());
+    /// # }
+    /// # Ok::<(), tenferro_cpu::Error>(())
+    /// ```
+    pub fn pinned(mut self) -> Self {
+        self.placement = Placement::Pinned;
+        self
+    }
+
     /// The backend with these settings.
     ///
     /// # Errors
-    /// [`Error::BackendSource`] for 0 threads, an empty or foreign CPU set, and a provider that is not there;
-    /// [`Error::Validation`] if both an arbiter and a policy were given.
+    /// [`Error::BackendSource`] for 0 threads, an empty or foreign CPU set, threads that could not be pinned, and a
+    /// provider that is not there; [`Error::Validation`] if both an arbiter and a policy were given, or both an executor
+    /// and pinning.
     pub fn build(self) -> Result<CpuBackend> {
         let sizing = Sizing::new(allowed_cpus(), self.cap);
         let arbiter = self.choose_arbiter(&sizing)?;
         self.check_cpus(&*arbiter)?;
-        let width = self.threads.unwrap_or_else(|| self.own_width(&sizing, &*arbiter));
+        let width = self.threads.unwrap_or_else(|| match self.placement {
+            Placement::Floating => self.own_width(&sizing, &*arbiter),
+            Placement::Pinned => self.cpus.as_ref().unwrap_or(arbiter.cpus()).len(),
+        });
         let registry = registry(self.providers)?;
         let providers = registry.select(&self.preference).map_err(unavailable)?;
         let named = self.preference != Preference::Registered;
@@ -146,10 +186,15 @@ impl CpuBackendBuilder {
             provider: claim,
             wait_limit: self.wait_limit,
         };
-        let domain = match self.executor {
-            None => ResourceDomain::managed(config),
-            Some((ownership, executor)) => {
+        let domain = match (self.executor, self.placement) {
+            (None, Placement::Floating) => ResourceDomain::managed(config),
+            (None, Placement::Pinned) => ResourceDomain::pinned(config),
+            (Some((ownership, executor)), Placement::Floating) => {
                 ResourceDomain::with_executor(ownership, config, executor)
+            }
+            (Some(_), Placement::Pinned) => {
+                let rule = "the threads of an executor that is given are its own to pin; give one of the two";
+                return Err(Validation::Rule { rule }.of(OP));
             }
         };
         let limit = self.buffer_limit.unwrap_or_else(|| memory::available() / 4);

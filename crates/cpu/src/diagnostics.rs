@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tenferro_arbiter::{CpuSet, Sizing, Snapshot};
+use tenferro_arbiter::{CpuSet, Sizing, Snapshot, Topology};
 use tenferro_engine::PoolStatistics;
 use tenferro_provider::{Provider, Reentrancy, ThreadOwnership};
 use tenferro_scope::{Affinity, DomainOwnership, RuntimeIdentity};
@@ -21,6 +21,8 @@ pub struct Diagnostics {
     pub cpus: Option<CpuSet>,
     /// What this process may use, and why.
     pub sizing: Sizing,
+    /// The NUMA nodes and cores of the CPUs that this process may use.
+    pub topology: Topology,
     /// Who owns its threads.
     pub ownership: DomainOwnership,
     /// Who runs its work.
@@ -79,6 +81,7 @@ impl Diagnostics {
             threads: domain.width(),
             cpus: setting.cpus.clone(),
             sizing: setting.sizing.clone(),
+            topology: Topology::of(setting.sizing.cpus()),
             ownership: domain.ownership(),
             executor: domain.executor().name(),
             affinity: domain.affinity(),
@@ -95,6 +98,7 @@ impl Diagnostics {
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: up to {} threads, {}", self.identity, self.threads, self.sizing)?;
+        writeln!(f, "  topology: {}", self.topology)?;
         if let Some(cpus) = &self.cpus {
             writeln!(f, "  restricted to CPUs {cpus}")?;
         }

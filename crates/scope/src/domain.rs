@@ -8,10 +8,13 @@ use std::{
     time::Duration,
 };
 
-use tenferro_arbiter::{Arbiter, ClaimKind, CpuSet, Label, ProviderClaim, Request};
+use tenferro_arbiter::{
+    self as arbiter, Arbiter, ClaimKind, CpuSet, Exclusivity, Label, ProviderClaim, Request,
+};
 
 use crate::{
-    Affinity, Error, Executor, InlineExecutor, RayonExecutor, Result, RuntimeIdentity, context,
+    Affinity, Error, Executor, InlineExecutor, PinnedExecutor, RayonExecutor, Result,
+    RuntimeIdentity, context,
 };
 
 /// Who owns the threads of a domain, and who accounts for its CPUs.
@@ -28,8 +31,10 @@ pub enum DomainOwnership {
 /// Whether an executor is known to run each job once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// One of this crate's.
+    /// One of this crate's, which enters on the calling thread.
     Ours,
+    /// One of this crate's, which enters on a worker.
+    Pinned,
     /// Anybody's: a job that ran twice would hand out a mutable slice twice, so each start is checked.
     Audited,
 }
@@ -99,13 +104,14 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    fn new(config: &DomainConfig) -> Self {
+    fn new(config: &DomainConfig, exclusivity: Exclusivity) -> Self {
         let unclaimed = |width: usize, label: Label| {
-            let request = config.wait_limit.apply_to(Request::up_to(width).label(label));
-            match &config.cpus {
-                Some(cpus) => request.on(cpus.clone()),
-                None => request,
-            }
+            let request = match (&config.cpus, exclusivity) {
+                (Some(cpus), Exclusivity::Exclusive) => Request::exclusive(cpus.clone()),
+                (Some(cpus), Exclusivity::Shared) => Request::up_to(width).on(cpus.clone()),
+                (None, _) => Request::up_to(width),
+            };
+            config.wait_limit.apply_to(request.label(label))
         };
         let request = |width: usize, label: Label| match config.provider {
             Some(claim) => unclaimed(width, label).with_provider(claim),
@@ -141,6 +147,29 @@ impl ResourceDomain {
         Self::new(identity, DomainOwnership::Managed, Trust::Ours, config, executor)
     }
 
+    /// A domain whose threads are ours and bound to its CPUs, or to all of the arbiter's; they are read back.
+    ///
+    /// Everything runs on its workers: a scope or operation is handed to one of them when it is entered, and its
+    /// requests take the CPUs by name and alone. The caller's own affinity is never changed.
+    ///
+    /// # Errors
+    /// [`Error::PinnedWidth`] if the width is not the number of CPUs; [`Error::Admission`] if the arbiter can never
+    /// grant them all; [`Error::Pool`], [`Error::Pinning`] and [`Error::NotPinned`] if the system does not do it.
+    pub fn pinned(config: DomainConfig) -> Result<Self> {
+        let cpus = config.cpus.clone().unwrap_or_else(|| config.arbiter.cpus().clone());
+        let (width, capacity) = (cpus.len(), config.arbiter.capacity());
+        if config.width != width {
+            return Err(Error::PinnedWidth { width: config.width, cpus });
+        }
+        if width > capacity {
+            return Err(arbiter::Error::TooWide { min: width, limit: capacity }.into());
+        }
+        let identity = RuntimeIdentity::fresh();
+        let executor = PinnedExecutor::new(&cpus, identity)?;
+        let config = DomainConfig { cpus: Some(cpus), ..config };
+        Self::new(identity, DomainOwnership::Managed, Trust::Pinned, config, executor)
+    }
+
     /// A domain over an executor of the caller's.
     ///
     /// `Managed` promises that [`Executor::enter`] runs its job on the calling thread, which scopes need. Either way
@@ -171,13 +200,17 @@ impl ResourceDomain {
         if config.width == 0 {
             return Err(Error::NoThreads);
         }
+        let exclusivity = match trust {
+            Trust::Pinned => Exclusivity::Exclusive,
+            Trust::Ours | Trust::Audited => Exclusivity::Shared,
+        };
         Ok(Self {
             identity,
             ownership,
             trust,
             width: config.width,
             executor,
-            requests: Requests::new(&config),
+            requests: Requests::new(&config, exclusivity),
             arbiter: config.arbiter,
             entered: AtomicBool::new(false),
             fan_outs: AtomicU64::new(0),

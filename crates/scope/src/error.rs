@@ -1,6 +1,6 @@
 //! Why an execution was refused. Every text names the way out.
 
-use tenferro_arbiter as arbiter;
+use tenferro_arbiter::{self as arbiter, CpuSet};
 
 use crate::{ExecutorFault, RuntimeIdentity};
 
@@ -110,6 +110,38 @@ pub enum Error {
         width: usize,
         /// What the pool said.
         source: rayon::ThreadPoolBuildError,
+    },
+    /// A pinned domain was to have another width than its CPUs.
+    #[error(
+        "a pinned domain has one thread for each of its CPUs, which are {cpus}, and {width} were asked for; leave the \
+         number out, or name {width} CPUs"
+    )]
+    PinnedWidth {
+        /// The threads that were asked for.
+        width: usize,
+        /// The CPUs of the domain.
+        cpus: CpuSet,
+    },
+    /// A worker could not be bound to its CPUs.
+    #[error(
+        "workers could not be pinned to CPUs {cpus}; leave them floating, or name CPUs that the system allows"
+    )]
+    Pinning {
+        /// The CPUs of the domain.
+        cpus: CpuSet,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A worker was bound, and is elsewhere all the same.
+    #[error(
+        "workers pinned to CPUs {cpus} may run on {found}; name CPUs that the system has and allows, or leave them \
+         floating"
+    )]
+    NotPinned {
+        /// The CPUs of the domain.
+        cpus: CpuSet,
+        /// The CPUs that were read back.
+        found: CpuSet,
     },
     /// The executor broke its contract, or refused.
     #[error("the executor \"{executor}\" failed")]

@@ -66,15 +66,20 @@ impl ResourceDomain {
         let (permit, here) = self.acquire(request)?;
         let _claim =
             (here == Here::WithoutProvider).then(|| context::restrict_claim(ClaimUse::Nothing));
-        let (width, owner) = (permit.width(), Some(permit.owner()));
+        let inline = here != Here::Anywhere;
+        let width = if inline { 1 } else { permit.width() };
+        // What is pinned keeps its CPUs, and is entered on another thread than the one that keeps the permit.
+        let pinned = self.trust() == Trust::Pinned;
+        let state = if pinned { LoanState::Installed } else { state };
+        let loan = Loan { identity: self.identity(), owner: Some(permit.owner()) };
         let _held = Held::new(permit, state);
-        let loan = Loan { identity: self.identity(), owner };
         let installed = if state == LoanState::Installed { width } else { 0 };
-        enter_once(self, width, move || {
+        let work = move || {
             let _width = context::install_width(installed);
             let _active = context::mark(loan, state);
             work()
-        })
+        };
+        if pinned && inline { Ok(work()) } else { enter_once(self, width, work) }
     }
 }
 

@@ -19,6 +19,7 @@ mod executor;
 mod identity;
 mod inline;
 mod lanes;
+mod pinned_pool;
 mod rayon_pool;
 mod workers;
 
@@ -30,5 +31,6 @@ pub use executor::{Affinity, Executor, ExecutorCapabilities, ExecutorFault};
 pub use identity::RuntimeIdentity;
 pub use inline::InlineExecutor;
 pub use lanes::{Lane, LaneCount};
+pub use pinned_pool::PinnedExecutor;
 pub use rayon_pool::RayonExecutor;
 pub use workers::GrantedWorkers;

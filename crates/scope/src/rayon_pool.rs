@@ -52,20 +52,25 @@ impl Executor for RayonExecutor {
     }
 
     fn fan_out(&self, width: usize, jobs: usize, job: &(dyn Fn(usize) + Sync)) {
-        let helpers = width.min(self.width).min(jobs).saturating_sub(1);
-        if helpers == 0 {
-            return (0..jobs).for_each(job);
+        fan_out(&self.pool, width.min(self.width), jobs, job);
+    }
+}
+
+/// Runs the jobs on the calling thread and on `width - 1` workers of `pool`.
+pub(super) fn fan_out(pool: &ThreadPool, width: usize, jobs: usize, job: &(dyn Fn(usize) + Sync)) {
+    let helpers = width.min(jobs).saturating_sub(1);
+    if helpers == 0 {
+        return (0..jobs).for_each(job);
+    }
+    let round = Round { jobs, job, next: AtomicUsize::new(0), panic: Mutex::new(None) };
+    pool.in_place_scope(|scope| {
+        for _ in 0..helpers {
+            scope.spawn(|_| round.work());
         }
-        let round = Round { jobs, job, next: AtomicUsize::new(0), panic: Mutex::new(None) };
-        self.pool.in_place_scope(|scope| {
-            for _ in 0..helpers {
-                scope.spawn(|_| round.work());
-            }
-            round.work();
-        });
-        if let Some(payload) = round.panic.into_inner() {
-            resume_unwind(payload);
-        }
+        round.work();
+    });
+    if let Some(payload) = round.panic.into_inner() {
+        resume_unwind(payload);
     }
 }
 

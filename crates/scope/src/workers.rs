@@ -73,7 +73,7 @@ impl Workers for GrantedWorkers<'_> {
         };
         let executor = self.domain.executor();
         match self.domain.trust() {
-            Trust::Ours => executor.fan_out(self.width, jobs, &lent),
+            Trust::Ours | Trust::Pinned => executor.fan_out(self.width, jobs, &lent),
             Trust::Audited => {
                 if let Err(fault) = audit::fan_out(executor, self.width, jobs, &lent) {
                     // The first fault is reported when the operation ends.

@@ -2,12 +2,12 @@
 //!
 //! Plain data copied from the library's diagnostics; what a number means is said here, how it came about is not.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::Serialize;
 use tenferro::{
     Diagnostics,
-    arbiter::{AffinitySource, Sizing, WaitReason, WaiterInfo},
+    arbiter::{AffinitySource, Sizing, Topology, WaitReason, WaiterInfo},
     provider::{Reentrancy, ThreadOwnership},
     scope::{Affinity, DomainOwnership},
 };
@@ -33,6 +33,10 @@ struct Machine {
     quota: Option<f64>,
     quota_source: Option<String>,
     budget: usize,
+    /// Of the CPUs allowed, by the number of the node.
+    numa_nodes: BTreeMap<usize, String>,
+    /// The hardware threads of each core, of the CPUs allowed.
+    cores: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -80,7 +84,7 @@ impl DoctorReport {
     pub(super) fn new(found: &Diagnostics) -> Self {
         let arbiter = &found.arbiter;
         Self {
-            machine: Machine::new(&found.sizing),
+            machine: Machine::new(&found.sizing, &found.topology),
             backend: Backend {
                 threads: found.threads,
                 restricted_to: found.cpus.as_ref().map(ToString::to_string),
@@ -120,7 +124,7 @@ impl DoctorReport {
 }
 
 impl Machine {
-    fn new(sizing: &Sizing) -> Self {
+    fn new(sizing: &Sizing, topology: &Topology) -> Self {
         Self {
             cpus: sizing.cpus().to_string(),
             cpus_source: match sizing.source() {
@@ -131,6 +135,12 @@ impl Machine {
             quota: sizing.quota().map(|quota| quota.cpus),
             quota_source: sizing.quota().map(|quota| quota.source.display().to_string()),
             budget: sizing.budget(),
+            numa_nodes: topology
+                .nodes()
+                .iter()
+                .map(|node| (node.id, node.cpus.to_string()))
+                .collect(),
+            cores: topology.cores().iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -180,6 +190,14 @@ impl fmt::Display for DoctorReport {
             _ => row(f, "CPU quota", "none")?,
         }
         row(f, "CPU budget", machine.budget)?;
+        for (node, cpus) in &machine.numa_nodes {
+            row(f, "NUMA node", format_args!("{node}: CPUs {cpus}"))?;
+        }
+        row(
+            f,
+            "cores",
+            format_args!("{}: CPUs {}", machine.cores.len(), machine.cores.join(" | ")),
+        )?;
 
         writeln!(f, "Backend")?;
         row(f, "threads", format_args!("at most {}", backend.threads))?;
@@ -269,6 +287,8 @@ mod tests {
             quota: Some(1.5),
             quota_source: Some("/sys/fs/cgroup/cpu.max".to_owned()),
             budget: 2,
+            numa_nodes: BTreeMap::from([(0, "0-7".to_owned())]),
+            cores: ["0,4", "1,5", "2,6", "3,7"].map(str::to_owned).to_vec(),
         };
         for provider in &mut report.providers {
             provider.version = "1.0".to_owned();
@@ -285,6 +305,8 @@ mod tests {
           CPUs allowed   0-7 (affinity mask)
           CPU quota      1.50 CPUs (/sys/fs/cgroup/cpu.max)
           CPU budget     2
+          NUMA node      0: CPUs 0-7
+          cores          4: CPUs 0,4 | 1,5 | 2,6 | 3,7
         Backend
           threads        at most 4
           executor       rayon (managed)
@@ -305,6 +327,6 @@ mod tests {
 
     #[test]
     fn the_report_has_the_same_facts_as_json() {
-        insta::assert_snapshot!(crate::report::json(&report()), @r#"{"machine":{"cpus":"0-7","cpus_source":"affinity mask","quota":1.5,"quota_source":"/sys/fs/cgroup/cpu.max","budget":2},"backend":{"threads":4,"restricted_to":null,"executor":"rayon","ownership":"managed","affinity":"floating","fan_outs":0,"default_float_state":true},"providers":[{"name":"naive","version":"1.0","threads":"Tenferro's","reentrancy":"any number of callers","dtypes":["f64","f32","f16","bf16","c32","c64","i8","i16","i32","i64","u8","u16","u32","u64"]}],"registered":["naive"],"buffers":{"kept_blocks":0,"kept_bytes":0,"limit_bytes":67108864,"reused":0,"fresh":0},"arbiter":{"capacity":8,"free":8,"parked":0,"overcommitted":0,"holders":[],"waiters":[]}}"#);
+        insta::assert_snapshot!(crate::report::json(&report()), @r#"{"machine":{"cpus":"0-7","cpus_source":"affinity mask","quota":1.5,"quota_source":"/sys/fs/cgroup/cpu.max","budget":2,"numa_nodes":{"0":"0-7"},"cores":["0,4","1,5","2,6","3,7"]},"backend":{"threads":4,"restricted_to":null,"executor":"rayon","ownership":"managed","affinity":"floating","fan_outs":0,"default_float_state":true},"providers":[{"name":"naive","version":"1.0","threads":"Tenferro's","reentrancy":"any number of callers","dtypes":["f64","f32","f16","bf16","c32","c64","i8","i16","i32","i64","u8","u16","u32","u64"]}],"registered":["naive"],"buffers":{"kept_blocks":0,"kept_bytes":0,"limit_bytes":67108864,"reused":0,"fresh":0},"arbiter":{"capacity":8,"free":8,"parked":0,"overcommitted":0,"holders":[],"waiters":[]}}"#);
     }
 }
