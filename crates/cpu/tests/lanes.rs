@@ -393,8 +393,7 @@ fn orders(engine: &mut dyn Engine) -> Vec<usize> {
     engine
         .run_lanes(4, &|engine, index| {
             started.lock().unwrap().push(index);
-            let mut engine = engine;
-            (&mut engine).add(&vector(2), &vector(2)).map(drop)
+            engine.add(&vector(2), &vector(2)).map(drop)
         })
         .unwrap();
     started.into_inner().unwrap()

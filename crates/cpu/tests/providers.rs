@@ -385,10 +385,7 @@ fn x17_x13_lanes_share_the_provider_that_their_scope_holds_one_thread_each() {
         owner.clone().matmul(&ones(128), &ones(128)).unwrap();
         assert_eq!(lone.take()[0].width, 4);
         let of_session = owner.with_backend_session(|session| {
-            session.run_lanes(2, &|engine, _| {
-                let mut engine = engine;
-                (&mut engine).matmul(&ones(128), &ones(128)).map(drop)
-            })
+            session.run_lanes(2, &|engine, _| engine.matmul(&ones(128), &ones(128)).map(drop))
         });
         of_session.unwrap();
         let widths: Vec<_> = lone.take().iter().map(|call| call.width).collect();
