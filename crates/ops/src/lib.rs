@@ -19,6 +19,7 @@
 
 mod builder;
 pub mod composite;
+pub mod derivative;
 mod destination;
 mod engine;
 mod meta;
