@@ -52,10 +52,11 @@ const LAYERS: &[Layer] = &[
     layer("tenferro-engine",    &["tenferro-tensor", "tenferro-ops", "tenferro-provider", "tenferro-scope"]),
     layer("tenferro-cpu",       &["tenferro-tensor", "tenferro-arbiter", "tenferro-provider", "tenferro-scope",
                                   "tenferro-ops", "tenferro-providers", "tenferro-engine"]),
+    layer("tenferro-ad",        &["tenferro-tensor", "tenferro-ops"]),
     layer("tenferro-einsum",    &["tenferro-tensor", "tenferro-ops"]),
     layer("tenferro",           &["tenferro-tensor", "tenferro-arbiter", "tenferro-provider", "tenferro-scope",
                                   "tenferro-ops", "tenferro-providers", "tenferro-engine", "tenferro-cpu",
-                                  "tenferro-einsum"]),
+                                  "tenferro-ad", "tenferro-einsum"]),
     layer("tenferro-cli",       &["tenferro"]),
 ];
 

@@ -18,6 +18,8 @@
 pub use tenferro_cpu::{CpuBackend, CpuBackendBuilder, Diagnostics, Error, ProviderInfo, Result};
 pub use tenferro_tensor::{DType, Shape, Tensor, TensorView, TensorViewMut, TypedTensor};
 
+/// Derivatives of eager computations, to any order.
+pub use tenferro_ad as ad;
 /// Who gets CPUs: sets, requests, permits and the arbiter.
 pub use tenferro_arbiter as arbiter;
 /// Sums over labelled axes.
@@ -57,3 +59,8 @@ struct AddingAnOperation;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/adding-a-provider.md")]
 struct AddingAProvider;
+
+/// As those of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/autodiff.md")]
+struct AutomaticDifferentiation;

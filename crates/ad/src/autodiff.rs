@@ -1,0 +1,93 @@
+//! The witness of an engine that variables compute with.
+
+use std::sync::Arc;
+
+use tenferro_ops::{Builder, CustomOp, Engine, Meta, Op};
+use tenferro_tensor::{Error, Operand, Primitive, Result, Tensor, Vocabulary};
+
+use crate::{Variable, emit::emit};
+
+/// An engine behind variables: what they compute with, shared by all of them.
+///
+/// Cheap to clone. The engine is cloned for each operation, as clones of a backend are witnesses of one; no lock is held
+/// while it runs. Operations within an execution scope of a backend share the scope, as with the backend itself.
+#[derive(Clone)]
+pub struct Autodiff {
+    engine: Arc<dyn Witness>,
+}
+
+/// An engine of which each call gets a clone.
+trait Witness: Send + Sync {
+    fn apply(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor>;
+    fn custom(&self, op: Arc<dyn CustomOp>, inputs: &[Operand<'_>]) -> Result<Tensor>;
+}
+
+impl<E: Engine + Clone> Witness for E {
+    fn apply(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
+        let mut engine = self.clone();
+        Vocabulary::apply(&mut engine, primitive, inputs)
+    }
+
+    fn custom(&self, op: Arc<dyn CustomOp>, inputs: &[Operand<'_>]) -> Result<Tensor> {
+        let mut engine = self.clone();
+        let engine: &mut dyn Engine = &mut engine;
+        engine.execute(&Op::Custom(op), inputs)
+    }
+}
+
+impl Autodiff {
+    /// Differentiation over an engine, mostly a clone of a backend.
+    pub fn new<E: Engine + Clone + 'static>(engine: E) -> Self {
+        Self { engine: Arc::new(engine) }
+    }
+
+    /// A leaf whose gradient [`Variable::backward`] accumulates.
+    ///
+    /// # Errors
+    /// [`Validation::MeaninglessDType`](tenferro_tensor::Validation::MeaninglessDType) unless the tensor holds floats.
+    pub fn variable(&self, value: Tensor) -> Result<Variable> {
+        Variable::leaf(self.clone(), value)
+    }
+
+    /// A value that nothing is differentiated by.
+    #[must_use]
+    pub fn constant(&self, value: Tensor) -> Variable {
+        Variable::plain(self.clone(), value)
+    }
+
+    /// The result of an operation that is not in the vocabulary, which has no derivative; see
+    /// [`Function`](crate::Function) for those that have.
+    ///
+    /// # Errors
+    /// What the operation refuses; [`Error::Unsupported`] if an operand is being
+    /// differentiated.
+    pub fn custom(&self, op: Arc<dyn CustomOp>, inputs: &[&Variable]) -> Result<Variable> {
+        if inputs.iter().any(|input| input.is_tracked()) {
+            let reason = "a custom operation has no derivative; detach its operands, or write it as a `Function` with a rule".into();
+            return Err(Error::Unsupported { op: op.name(), reason });
+        }
+        let operands: Vec<Operand<'_>> = inputs.iter().map(|input| input.operand()).collect();
+        self.engine.custom(op, &operands).map(|value| self.constant(value))
+    }
+
+    pub(super) fn apply(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
+        self.engine.apply(primitive, inputs)
+    }
+}
+
+/// Composites and rules run on variables as they run on tensors.
+impl Builder for Autodiff {
+    type Value = Variable;
+
+    fn meta(&self, value: &Variable) -> Meta {
+        Meta::of(value.value())
+    }
+
+    fn constant(&mut self, tensor: Tensor) -> Variable {
+        Autodiff::constant(self, tensor)
+    }
+
+    fn emit(&mut self, primitive: Primitive, inputs: &[&Variable]) -> Result<Variable> {
+        emit(self, primitive, inputs)
+    }
+}

@@ -1,0 +1,185 @@
+//! A place on the tape: a tangent, and the linear step that it came from.
+//!
+//! Nodes own what they were computed from and nothing owns them but later nodes and variables, so that what nobody needs
+//! is freed. A node's depth is above that of all it came from, which is the order of a backward sweep.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use smallvec::SmallVec;
+use tenferro_ops::Meta;
+use tenferro_tensor::{Primitive, Result, Tensor};
+
+use crate::{Variable, function::Applied};
+
+/// A tangent on the tape.
+pub(super) struct Node {
+    meta: Meta,
+    depth: u64,
+    step: Step,
+    hooks: Mutex<Vec<Hook>>,
+}
+
+/// Where a tangent comes from.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly every node is a linear step, whose parts are inline to spare an allocation"
+)]
+pub(super) enum Step {
+    /// Nowhere: what is differentiated by. Sweeps of `backward` add to the gradient.
+    Leaf(Mutex<Option<Tensor>>),
+    /// A linear primitive.
+    Linear(Primitive, Edges),
+    /// A function with a rule of its own, of which this is the result of that place.
+    Result(Arc<Node>, usize),
+    /// All results of such a function.
+    Function(Box<Applied>),
+}
+
+/// The operands of a linear step.
+pub(super) type Edges = SmallVec<[Edge; 2]>;
+
+/// An operand of a linear step.
+pub(super) enum Edge {
+    /// A value of the levels below.
+    Known(Variable),
+    /// A tangent.
+    Linear(Arc<Node>),
+}
+
+/// What is called with a gradient on its way.
+#[derive(Clone)]
+pub(super) struct Hook(Arc<Call>);
+
+type Call = dyn Fn(&Variable) -> Result<Variable> + Send + Sync;
+
+impl Hook {
+    pub(super) fn new(
+        hook: impl Fn(&Variable) -> Result<Variable> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(hook))
+    }
+}
+
+impl Node {
+    pub(super) fn leaf(value: &Tensor) -> Self {
+        Self::new(Meta::of(value), 0, Step::Leaf(Mutex::new(None)))
+    }
+
+    pub(super) fn linear(primitive: Primitive, edges: Edges, meta: Meta) -> Self {
+        let depth = edges.iter().map(Edge::depth).max().unwrap_or(0);
+        Self::new(meta, depth + 1, Step::Linear(primitive, edges))
+    }
+
+    pub(super) fn function(applied: Applied, meta: Meta) -> Self {
+        let depth = applied.nodes().map(|node| node.depth).max().unwrap_or(0);
+        Self::new(meta, depth + 1, Step::Function(Box::new(applied)))
+    }
+
+    pub(super) fn result(of: Arc<Node>, place: usize, meta: Meta) -> Self {
+        let depth = of.depth + 1;
+        Self::new(meta, depth, Step::Result(of, place))
+    }
+
+    fn new(meta: Meta, depth: u64, step: Step) -> Self {
+        Self { meta, depth, step, hooks: Mutex::new(Vec::new()) }
+    }
+
+    pub(super) fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    pub(super) fn depth(&self) -> u64 {
+        self.depth
+    }
+
+    pub(super) fn step(&self) -> &Step {
+        &self.step
+    }
+
+    pub(super) fn add_hook(&self, hook: Hook) {
+        lock(&self.hooks).push(hook);
+    }
+
+    /// The gradient after the hooks have seen it.
+    pub(super) fn hooked(&self, mut gradient: Variable) -> Result<Variable> {
+        // Taken out, so that no lock is held while one runs.
+        let hooks = lock(&self.hooks).clone();
+        for hook in hooks {
+            gradient = hook.0(&gradient)?;
+        }
+        Ok(gradient)
+    }
+
+    pub(super) fn gradient(&self) -> Option<Tensor> {
+        match &self.step {
+            Step::Leaf(gradient) => lock(gradient).clone(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn clear_gradient(&self) {
+        if let Step::Leaf(gradient) = &self.step {
+            *lock(gradient) = None;
+        }
+    }
+
+    /// Puts the gradient back that was taken for adding to it, unless another sweep was faster: then there is one to add.
+    pub(super) fn put_gradient(&self, sum: Tensor) -> Option<[Tensor; 2]> {
+        let Step::Leaf(gradient) = &self.step else { return None };
+        let mut gradient = lock(gradient);
+        match gradient.take() {
+            None => {
+                *gradient = Some(sum);
+                None
+            }
+            Some(other) => Some([other, sum]),
+        }
+    }
+
+    /// Takes the nodes out that this one came from.
+    fn take_parents(&mut self, into: &mut Vec<Arc<Node>>) {
+        match &mut self.step {
+            Step::Leaf(_) => {}
+            Step::Linear(_, edges) => {
+                into.extend(edges.drain(..).filter_map(|edge| match edge {
+                    Edge::Linear(node) => Some(node),
+                    Edge::Known(_) => None,
+                }));
+            }
+            Step::Result(..) => {
+                let leaf = Step::Leaf(Mutex::new(None));
+                if let Step::Result(of, _) = std::mem::replace(&mut self.step, leaf) {
+                    into.push(of);
+                }
+            }
+            Step::Function(applied) => applied.take_nodes(into),
+        }
+    }
+}
+
+impl Drop for Node {
+    /// A long chain is taken apart link by link, not by recursion.
+    fn drop(&mut self) {
+        let mut owned = Vec::new();
+        self.take_parents(&mut owned);
+        while let Some(node) = owned.pop() {
+            if let Some(mut node) = Arc::into_inner(node) {
+                node.take_parents(&mut owned);
+            }
+        }
+    }
+}
+
+impl Edge {
+    fn depth(&self) -> u64 {
+        match self {
+            Edge::Known(_) => 0,
+            Edge::Linear(node) => node.depth,
+        }
+    }
+}
+
+/// No user code runs under these locks, so that a poisoned one is as good as any.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,228 @@
+//! A tensor, and what each level of differentiation knows of it.
+
+use std::{fmt, sync::Arc};
+
+use tenferro_tensor::{
+    Accepts, AsOperand, DType, Error, Operand, Result, Shape, Tensor, Validation,
+};
+
+use crate::{
+    Autodiff,
+    level::Level,
+    node::{Hook, Node},
+    sweep,
+};
+
+/// A tensor that may be differentiated: a value, and how it came about.
+///
+/// Cheap to clone; clones are the same variable. The methods are the vocabulary; `&x + &y` and the like give a `Result`, as
+/// all operations do.
+#[derive(Clone)]
+pub struct Variable {
+    autodiff: Autodiff,
+    value: Tensor,
+    track: Option<Arc<Track>>,
+}
+
+/// What the highest level of a variable knows of it.
+pub(super) struct Track {
+    pub(super) level: Level,
+    pub(super) derivative: Derivative,
+    /// What the levels below know.
+    below: Option<Arc<Track>>,
+}
+
+/// What a level knows of a variable.
+pub(super) enum Derivative {
+    /// Forward mode: how fast the variable changes.
+    Tangent(Variable),
+    /// Reverse mode: which node of the tape it is.
+    Node(Arc<Node>),
+}
+
+impl Variable {
+    pub(super) fn plain(autodiff: Autodiff, value: Tensor) -> Self {
+        Self { autodiff, value, track: None }
+    }
+
+    pub(super) fn leaf(autodiff: Autodiff, value: Tensor) -> Result<Self> {
+        check_inexact("variable", value.dtype())?;
+        let leaf = Arc::new(Node::leaf(&value));
+        Ok(Self::plain(autodiff, value).tracked(Level::BASE, Derivative::Node(leaf)))
+    }
+
+    /// The variable as one of a higher level.
+    pub(super) fn tracked(self, level: Level, derivative: Derivative) -> Self {
+        let track = Track { level, derivative, below: self.track };
+        Self { autodiff: self.autodiff, value: self.value, track: Some(Arc::new(track)) }
+    }
+
+    pub(super) fn track(&self) -> Option<&Track> {
+        self.track.as_deref()
+    }
+
+    /// What a level knows of the variable.
+    pub(super) fn at(&self, level: Level) -> Option<&Derivative> {
+        self.track().filter(|track| track.level == level).map(|track| &track.derivative)
+    }
+
+    /// The variable as the levels below `level` know it.
+    pub(super) fn below(&self, level: Level) -> Self {
+        let mut track = self.track.clone();
+        while let Some(top) = track.as_ref().filter(|top| top.level >= level) {
+            track = top.below.clone();
+        }
+        Self { autodiff: self.autodiff.clone(), value: self.value.clone(), track }
+    }
+
+    pub(super) fn is_tracked(&self) -> bool {
+        self.track.is_some()
+    }
+
+    pub(super) fn operand(&self) -> Operand<'_> {
+        self.value.as_operand()
+    }
+
+    /// What the variable computes with.
+    #[must_use]
+    pub fn autodiff(&self) -> &Autodiff {
+        &self.autodiff
+    }
+
+    /// The tensor.
+    #[must_use]
+    pub fn value(&self) -> &Tensor {
+        &self.value
+    }
+
+    /// The element type.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.value.dtype()
+    }
+
+    /// The extents.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        self.value.shape()
+    }
+
+    /// The value as a constant: gradients stop here.
+    #[must_use]
+    pub fn detach(&self) -> Self {
+        Self::plain(self.autodiff.clone(), self.value.clone())
+    }
+
+    /// The gradient that backward sweeps have accumulated in this leaf; `None` if none has reached it.
+    #[must_use]
+    pub fn gradient(&self) -> Option<Tensor> {
+        match self.at(Level::BASE) {
+            Some(Derivative::Node(node)) => node.gradient(),
+            _ => None,
+        }
+    }
+
+    /// Forgets the gradient that was accumulated in this leaf.
+    pub fn clear_gradient(&self) {
+        if let Some(Derivative::Node(node)) = self.at(Level::BASE) {
+            node.clear_gradient();
+        }
+    }
+
+    /// Calls `hook` with the gradient of this variable in each backward sweep that reaches it; what it returns takes the
+    /// gradient's place.
+    ///
+    /// Hooks run in the order in which they were added, without a lock held; they may differentiate themselves.
+    ///
+    /// # Errors
+    /// [`Validation::Rule`] if no backward sweep can reach the variable.
+    pub fn on_gradient(
+        &self,
+        hook: impl Fn(&Variable) -> Result<Variable> + Send + Sync + 'static,
+    ) -> Result<()> {
+        match self.track().map(|track| &track.derivative) {
+            Some(Derivative::Node(node)) => {
+                node.add_hook(Hook::new(hook));
+                Ok(())
+            }
+            _ => Err(rule(
+                "on_gradient",
+                "the variable has no gradient: nothing that it was computed from is being differentiated in reverse",
+            )),
+        }
+    }
+
+    /// Adds the gradients of this real scalar to the leaves that it was computed from.
+    ///
+    /// The graph is used up: what only it kept alive is freed while the sweep passes. Use [`grad`](crate::grad) and its
+    /// kin for gradients as values and for higher order.
+    ///
+    /// # Errors
+    /// [`Validation::Rule`] unless this is a real scalar that leaves were used for; [`Error::Unsupported`] naming a
+    /// primitive without a derivative; what the engine refuses. Gradients accumulated so far stay.
+    pub fn backward(self) -> Result<()> {
+        const OP: &str = "backward";
+        check_loss(OP, &self)?;
+        let Some(Derivative::Node(node)) = self.at(Level::BASE) else {
+            return Err(rule(
+                OP,
+                "no leaf is below this value at this level: make leaves by `Autodiff::variable`, and use `grad` inside of transformations",
+            ));
+        };
+        let node = Arc::clone(node);
+        let seed = self.autodiff.constant(Tensor::ones(self.dtype(), self.shape().to_vec())?);
+        drop(self);
+        sweep::accumulate(vec![(node, seed)])
+    }
+}
+
+impl AsOperand for Variable {
+    fn as_operand(&self) -> Operand<'_> {
+        self.operand()
+    }
+}
+
+impl fmt::Debug for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Variable")
+            .field("value", &self.value)
+            .field("level", &self.track().map(|track| track.level))
+            .finish()
+    }
+}
+
+impl fmt::Display for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+/// Refuses dtypes that have no derivative.
+pub(super) fn check_inexact(op: &'static str, dtype: DType) -> Result<()> {
+    if dtype.is_inexact() {
+        return Ok(());
+    }
+    let expected = Accepts::Inexact.description();
+    Err(Validation::MeaninglessDType { dtype, expected }.of(op))
+}
+
+/// Refuses to take the gradient of what is no real number.
+pub(super) fn check_loss(op: &'static str, loss: &Variable) -> Result<()> {
+    if loss.value.elements() != 1 || loss.value.rank() != 0 {
+        return Err(rule(
+            op,
+            "a gradient is that of a scalar; sum the result, or use `vjp` or `jacobian`",
+        ));
+    }
+    if loss.dtype().is_complex() {
+        return Err(rule(
+            op,
+            "a gradient is that of a real number; take the real part or the magnitude, or use `vjp`",
+        ));
+    }
+    check_inexact(op, loss.dtype())
+}
+
+pub(super) fn rule(op: &'static str, rule: &'static str) -> Error {
+    Validation::Rule { rule }.of(op)
+}

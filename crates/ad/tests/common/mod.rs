@@ -1,0 +1,185 @@
+//! Checks of a function's derivatives against differences, and of its pullback against its pushforward.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(dead_code, reason = "not every test binary uses every check")]
+
+use num_complex::Complex64 as C64;
+use tenferro_ad::{Autodiff, Variable, jvp, vjp};
+use tenferro_ops::reference::Reference;
+use tenferro_tensor::{DType, Result, Tensor};
+
+/// A function to be checked.
+pub(crate) type Function<'a> = dyn Fn(&[Variable]) -> Result<Variable> + 'a;
+
+pub(crate) fn ad() -> Autodiff {
+    Autodiff::new(Reference)
+}
+
+pub(crate) fn real(extents: &[usize], elements: &[f64]) -> Tensor {
+    Tensor::from_vec_col_major(extents.to_vec(), elements.to_vec()).unwrap()
+}
+
+pub(crate) fn values(x: &Variable) -> Vec<f64> {
+    x.value().to_vec_col_major::<f64>().unwrap()
+}
+
+/// Numbers from a seed, between `low` and `high` in each part.
+pub(crate) struct Numbers(pub(crate) u64);
+
+impl Numbers {
+    pub(crate) fn next(&mut self, low: f64, high: f64) -> f64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        low + (high - low) * ((self.0 >> 11) as f64 / (1_u64 << 53) as f64)
+    }
+
+    pub(crate) fn tensor(
+        &mut self,
+        dtype: DType,
+        extents: &[usize],
+        (low, high): (f64, f64),
+    ) -> Tensor {
+        let elements: usize = extents.iter().product();
+        match dtype {
+            DType::F64 => {
+                let elements: Vec<f64> = (0..elements).map(|_| self.next(low, high)).collect();
+                Tensor::from_vec_col_major(extents.to_vec(), elements).unwrap()
+            }
+            DType::C64 => {
+                let elements: Vec<C64> = (0..elements)
+                    .map(|_| C64::new(self.next(low, high), self.next(low, high)))
+                    .collect();
+                Tensor::from_vec_col_major(extents.to_vec(), elements).unwrap()
+            }
+            other => panic!("no numbers of {other}"),
+        }
+    }
+}
+
+/// The parts of all elements as real numbers.
+pub(crate) fn parts(x: &Tensor) -> Vec<f64> {
+    match x.dtype() {
+        DType::F64 => x.to_vec_col_major::<f64>().unwrap(),
+        DType::C64 => {
+            let elements = x.to_vec_col_major::<C64>().unwrap();
+            elements.iter().flat_map(|z| [z.re, z.im]).collect()
+        }
+        other => panic!("no parts of {other}"),
+    }
+}
+
+/// The inner product of pairs of reals.
+pub(crate) fn inner(x: &Tensor, y: &Tensor) -> f64 {
+    parts(x).iter().zip(parts(y)).map(|(x, y)| x * y).sum()
+}
+
+fn close(what: &str, actual: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(actual.len(), expected.len(), "{what}");
+    for (place, (actual, expected)) in actual.iter().zip(expected).enumerate() {
+        let scale = 1.0 + actual.abs().max(expected.abs());
+        assert!(
+            (actual - expected).abs() <= tolerance * scale,
+            "{what}, element {place}: {actual} is not {expected}"
+        );
+    }
+}
+
+fn moved(x: &Tensor, along: &Tensor, by: f64) -> Tensor {
+    match x.dtype() {
+        DType::F64 => {
+            let moved = parts(x).iter().zip(parts(along)).map(|(x, u)| x + by * u).collect();
+            Tensor::from_vec_col_major::<f64>(x.shape().to_vec(), moved).unwrap()
+        }
+        _ => {
+            let (x_parts, u_parts) =
+                (x.to_vec_col_major::<C64>().unwrap(), along.to_vec_col_major::<C64>().unwrap());
+            let moved = x_parts.iter().zip(u_parts).map(|(x, u)| x + u * by).collect();
+            Tensor::from_vec_col_major::<C64>(x.shape().to_vec(), moved).unwrap()
+        }
+    }
+}
+
+/// Checks a function at a point: its tangents against central differences, its pullback against its pushforward, and the
+/// same of its directional derivative, which is forward over forward and reverse over forward.
+pub(crate) fn check(name: &str, f: &Function<'_>, inputs: &[Tensor], seed: u64) {
+    check_first_order(name, f, inputs, seed);
+    // Only inexact operands move.
+    let ad = ad();
+    let mut numbers = Numbers(seed ^ 0x5eed);
+    let directions: Vec<Option<Tensor>> = inputs
+        .iter()
+        .map(|x| x.dtype().is_inexact().then(|| numbers.tensor(x.dtype(), x.shape(), (-1.0, 1.0))))
+        .collect();
+    let pushed = move |xs: &[Variable]| -> Result<Variable> {
+        let moving: Vec<&Variable> =
+            xs.iter().zip(&directions).filter(|(_, u)| u.is_some()).map(|(x, _)| x).collect();
+        let tangents: Vec<Variable> =
+            directions.iter().flatten().map(|u| ad.constant(u.clone())).collect();
+        let results =
+            jvp(
+                |moved| {
+                    let mut moved = moved.iter();
+                    let all: Vec<Variable> =
+                        xs.iter()
+                            .zip(&directions)
+                            .map(|(x, u)| {
+                                if u.is_some() { moved.next().unwrap().clone() } else { x.clone() }
+                            })
+                            .collect();
+                    Ok(vec![f(&all)?])
+                },
+                &moving,
+                &tangents.iter().collect::<Vec<_>>(),
+            )?;
+        Ok(results[0].1.clone().unwrap())
+    };
+    check_first_order(&format!("second order of {name}"), &pushed, inputs, seed + 1);
+}
+
+/// The first half of [`check`].
+pub(crate) fn check_first_order(name: &str, f: &Function<'_>, inputs: &[Tensor], seed: u64) {
+    const STEP: f64 = 1e-5;
+    let ad = ad();
+    let mut numbers = Numbers(seed);
+    let constants: Vec<Variable> = inputs.iter().map(|x| ad.constant(x.clone())).collect();
+    let moving: Vec<usize> =
+        (0..inputs.len()).filter(|&i| inputs[i].dtype().is_inexact()).collect();
+    let directions: Vec<Tensor> = moving
+        .iter()
+        .map(|&i| numbers.tensor(inputs[i].dtype(), inputs[i].shape(), (-1.0, 1.0)))
+        .collect();
+    let with = |moved: &[Variable]| {
+        let mut all = constants.clone();
+        for (&i, x) in moving.iter().zip(moved) {
+            all[i] = x.clone();
+        }
+        f(&all)
+    };
+    let points: Vec<&Variable> = moving.iter().map(|&i| &constants[i]).collect();
+    let tangents: Vec<Variable> = directions.iter().map(|u| ad.constant(u.clone())).collect();
+    let tangents: Vec<&Variable> = tangents.iter().collect();
+    let pushed = jvp(|xs| Ok(vec![with(xs)?]), &points, &tangents).unwrap();
+    let tangent = pushed[0].1.clone().unwrap_or_else(|| panic!("{name} has no tangent"));
+
+    let at = |by: f64| {
+        let moved: Vec<Variable> = points
+            .iter()
+            .zip(&directions)
+            .map(|(x, u)| ad.constant(moved(x.value(), u, by)))
+            .collect();
+        parts(with(&moved).unwrap().value())
+    };
+    let differences: Vec<f64> =
+        at(STEP).iter().zip(at(-STEP)).map(|(up, down)| (up - down) / (2.0 * STEP)).collect();
+    close(&format!("tangent of {name}"), &parts(tangent.value()), &differences, 2e-6);
+
+    let (outputs, pullback) = vjp(|xs| Ok(vec![with(xs)?]), &points).unwrap();
+    let v = numbers.tensor(outputs[0].dtype(), outputs[0].shape(), (-1.0, 1.0));
+    let pulled = pullback.pull(&[&ad.constant(v.clone())]).unwrap();
+    let across: f64 = pulled
+        .iter()
+        .zip(&directions)
+        .map(|(pulled, u)| inner(pulled.as_ref().unwrap().value(), u))
+        .sum();
+    close(&format!("transpose of {name}"), &[across], &[inner(tangent.value(), &v)], 1e-9);
+}

@@ -1,0 +1,259 @@
+//! Leaves, sweeps, hooks, custom functions, and transformations of functions.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use common::{Numbers, ad, real, values};
+use tenferro_ad::{
+    Function, Variable, checkpoint, grad, hessian, hvp, jacobian, jvp, no_grad, value_and_grad, vjp,
+};
+use tenferro_tensor::{DType, Error, KeepAxes, Result, Tensor};
+
+fn scalar(x: f64) -> Tensor {
+    Tensor::scalar(x).unwrap()
+}
+
+fn total(x: &Variable) -> Result<Variable> {
+    x.sum((0..x.shape().rank()).collect::<Vec<_>>(), KeepAxes::Drop)
+}
+
+fn gradient(x: &Variable) -> Vec<f64> {
+    x.gradient().unwrap().to_vec_col_major::<f64>().unwrap()
+}
+
+#[test]
+fn gradients_accumulate_until_they_are_cleared() {
+    let x = ad().variable(real(&[2], &[1.0, 2.0])).unwrap();
+    assert!(x.gradient().is_none());
+    for _ in 0..2 {
+        total(&x.mul(&x).unwrap()).unwrap().backward().unwrap();
+    }
+    assert_eq!(gradient(&x), [4.0, 8.0]);
+    x.clear_gradient();
+    assert!(x.gradient().is_none());
+}
+
+#[test]
+fn sweeps_of_several_threads_add_up() {
+    let x = ad().variable(scalar(3.0)).unwrap();
+    std::thread::scope(|threads| {
+        for _ in 0..8 {
+            threads.spawn(|| {
+                for _ in 0..50 {
+                    x.mul(&x).unwrap().backward().unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(gradient(&x), [8.0 * 50.0 * 6.0]);
+}
+
+#[test]
+fn only_real_scalars_are_losses() {
+    let x = ad().variable(real(&[2], &[1.0, 2.0])).unwrap();
+    let error = x.clone().backward().unwrap_err();
+    assert!(error.to_string().contains("sum the result"), "{error}");
+    let z = total(&x).unwrap().convert(DType::C64).unwrap();
+    let error = z.backward().unwrap_err();
+    assert!(error.to_string().contains("real part"), "{error}");
+    let error = ad().constant(scalar(1.0)).backward().unwrap_err();
+    assert!(error.to_string().contains("Autodiff::variable"), "{error}");
+}
+
+#[test]
+fn nothing_is_recorded_where_no_gradient_is_needed() {
+    let x = ad().variable(scalar(3.0)).unwrap();
+    let y = no_grad(|| x.mul(&x).unwrap());
+    assert!(y.backward().is_err());
+    let z = x.detach().mul(&x).unwrap();
+    z.backward().unwrap();
+    assert_eq!(gradient(&x), [3.0]);
+    // A transformation within computes its own derivatives.
+    let slope = no_grad(|| grad(|x| x.mul(x), &x).unwrap());
+    assert_eq!(values(&slope), [6.0]);
+    assert!(slope.backward().is_err());
+}
+
+#[test]
+fn hooks_see_and_change_gradients_in_order() {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let x = ad().variable(scalar(3.0)).unwrap();
+    let shifted = (&x + 1.0).unwrap();
+    let count = Arc::clone(&seen);
+    shifted
+        .on_gradient(move |gradient| {
+            count.fetch_add(1, Ordering::Relaxed);
+            gradient * 10.0
+        })
+        .unwrap();
+    shifted.on_gradient(|gradient| gradient + 1.0).unwrap();
+    // The hooks belong to what was shifted, though adding passes gradients on as they are.
+    let loss = (&shifted.mul(&shifted).unwrap() + &x).unwrap();
+    loss.backward().unwrap();
+    assert_eq!(seen.load(Ordering::Relaxed), 1);
+    assert_eq!(gradient(&x), [8.0 * 10.0 + 1.0 + 1.0]);
+    let error = ad().constant(scalar(1.0)).on_gradient(|g| Ok(g.clone())).unwrap_err();
+    assert!(error.to_string().contains("no gradient"), "{error}");
+}
+
+#[test]
+fn the_chain_is_freed_while_the_sweep_passes() {
+    let ad = ad();
+    let x = ad.variable(scalar(1.0)).unwrap();
+    let dropped = Arc::new(AtomicUsize::new(0));
+    struct Alarm(Arc<AtomicUsize>);
+    impl Drop for Alarm {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    // The second step's residuals are gone when the gradient reaches the first one.
+    let late = Arc::clone(&dropped);
+    let first = Function::new("first", |xs| Ok(xs.to_vec())).with_pullback(move |_, cts| {
+        assert_eq!(late.load(Ordering::Relaxed), 1);
+        Ok(cts.to_vec())
+    });
+    let alarm = Alarm(Arc::clone(&dropped));
+    let second = Function::new("second", |xs| Ok(xs.to_vec())).with_pullback(move |_, cts| {
+        let _ = &alarm;
+        Ok(cts.to_vec())
+    });
+    let y = first.apply(&[&x]).unwrap().remove(0);
+    let z = second.apply(&[&y]).unwrap().remove(0);
+    drop((second, y));
+    z.backward().unwrap();
+    assert_eq!(gradient(&x), [1.0]);
+}
+
+#[test]
+fn functions_have_several_results_and_derivatives_of_their_own() {
+    let swap = Function::new("swap_and_double", |xs| Ok(vec![(&xs[1] * 2.0)?, xs[0].clone()]))
+        .with_pullback(|_, cts| {
+            let doubled = cts[0].as_ref().map(|ct| ct * 2.0).transpose()?;
+            Ok(vec![cts[1].clone(), doubled])
+        })
+        .with_pushforward(|_, ts| {
+            let doubled = ts[1].as_ref().map(|t| t * 2.0).transpose()?;
+            Ok(vec![doubled, ts[0].clone()])
+        });
+    let f = |xs: &[Variable]| -> Result<Variable> {
+        let ys = swap.apply(&[&xs[0], &xs[1]])?;
+        ys[0].mul(&ys[0])?.mul(&ys[1])
+    };
+    let inputs = [scalar(2.0), scalar(3.0)];
+    common::check("swap", &f, &inputs, 1);
+    // Only one result is used.
+    let x = ad().variable(scalar(2.0)).unwrap();
+    swap.apply(&[&x, &x]).unwrap().remove(1).backward().unwrap();
+    assert_eq!(gradient(&x), [1.0]);
+}
+
+#[test]
+fn a_function_without_a_rule_says_so() {
+    let plain = Function::new("mystery", |xs| Ok(xs.to_vec()));
+    let x = ad().variable(scalar(2.0)).unwrap();
+    assert_eq!(values(&plain.apply(&[&x.detach()]).unwrap()[0]), [2.0]);
+    let error = plain.apply(&[&x]).unwrap_err();
+    assert!(matches!(error, Error::Unsupported { op: "mystery", .. }), "{error}");
+    assert!(error.to_string().contains("with_pullback"), "{error}");
+    let constant = x.detach();
+    let error = jvp(|xs| plain.apply(&[&xs[0]]), &[&constant], &[&constant]).unwrap_err();
+    assert!(error.to_string().contains("with_pushforward"), "{error}");
+}
+
+#[test]
+fn rules_that_do_not_fit_are_typed_errors() {
+    let wrong = Function::new("wrong", |xs| Ok(xs.to_vec()))
+        .with_pullback(|call, _| Ok(vec![Some(call.inputs[0].reshape([1])?)]));
+    let x = ad().variable(scalar(2.0)).unwrap();
+    let error = wrong.apply(&[&x]).unwrap().remove(0).backward().unwrap_err();
+    assert!(matches!(error, Error::Validation { op: "wrong", .. }), "{error}");
+}
+
+#[test]
+fn a_checkpoint_runs_again_and_differentiates_to_any_order() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&runs);
+    let cube = move |xs: &[Variable]| {
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok(vec![xs[0].mul(&xs[0])?.mul(&xs[0])?])
+    };
+    let x = ad().variable(scalar(2.0)).unwrap();
+    let y = checkpoint(cube.clone(), &[&x]).unwrap().remove(0);
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+    y.backward().unwrap();
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
+    assert_eq!(gradient(&x), [12.0]);
+    let f = move |xs: &[Variable]| Ok(checkpoint(cube.clone(), &[&xs[0]])?.remove(0));
+    common::check("checkpoint", &f, &[scalar(1.5)], 3);
+}
+
+#[test]
+fn jacobians_and_hessians_have_the_axes_of_result_and_operand() {
+    let x = ad().constant(real(&[2], &[2.0, 3.0]));
+    // (x y, x^2, y)
+    let f = |v: &Variable| {
+        let part = |k: usize| v.slice([k], [k + 1], [1]);
+        let (x, y) = (part(0)?, part(1)?);
+        Variable::concatenate(&[x.mul(&y)?, x.mul(&x)?, y], 0_usize)
+    };
+    let j = jacobian(f, &x).unwrap();
+    assert_eq!(j.shape()[..], [3, 2]);
+    assert_eq!(values(&j), [3.0, 4.0, 0.0, 2.0, 0.0, 1.0]);
+    // x^2 y
+    let g = |v: &Variable| {
+        let part = |k: usize| v.slice([k], [k + 1], [1])?.reshape([0; 0]);
+        let (x, y) = (part(0)?, part(1)?);
+        x.mul(&x)?.mul(&y)
+    };
+    let h = hessian(g, &x).unwrap();
+    assert_eq!(values(&h), [6.0, 4.0, 4.0, 0.0]);
+    let v = ad().constant(real(&[2], &[1.0, -1.0]));
+    assert_eq!(values(&hvp(g, &x, &v).unwrap()), [2.0, 4.0]);
+}
+
+#[test]
+fn a_jacobian_of_a_holomorphic_function_is_its_derivative() {
+    let z = ad().constant(Numbers(3).tensor(DType::C64, &[2], (-1.0, 1.0)));
+    let j = jacobian(|z| z.mul(z), &z).unwrap();
+    let diagonal = j.extract_diagonal(0_usize, 1_usize).unwrap();
+    let expected = z.add(&z).unwrap();
+    assert_eq!(common::parts(diagonal.value()), common::parts(expected.value()));
+}
+
+#[test]
+fn pullbacks_may_be_asked_again() {
+    let x = ad().constant(real(&[2], &[2.0, 3.0]));
+    let (_, pullback) = vjp(|xs| Ok(vec![xs[0].mul(&xs[0])?]), &[&x]).unwrap();
+    for scale in [1.0, 2.0] {
+        let v = ad().constant(real(&[2], &[scale, scale]));
+        let pulled = pullback.pull(&[&v]).unwrap().remove(0).unwrap();
+        assert_eq!(values(&pulled), [4.0 * scale, 6.0 * scale]);
+    }
+    let error = pullback.pull(&[]).unwrap_err();
+    assert!(matches!(error, Error::Validation { op: "vjp", .. }), "{error}");
+}
+
+#[test]
+fn what_does_not_depend_on_the_operand_has_gradient_zero() {
+    let x = ad().constant(real(&[2], &[2.0, 3.0]));
+    let (value, slope) = value_and_grad(|x| Ok(x.autodiff().constant(scalar(7.0))), &x).unwrap();
+    assert_eq!((values(&value), values(&slope)), (vec![7.0], vec![0.0, 0.0]));
+}
+
+#[test]
+fn third_derivatives_come_from_nesting() {
+    let quartic = |x: &Variable| x.mul(x)?.mul(x)?.mul(x);
+    let x = ad().constant(scalar(2.0));
+    let third = grad(|x| grad(|x| grad(quartic, x), x), &x).unwrap();
+    assert_eq!(values(&third), [48.0]);
+    // The levels are not confused: d/dx [x * d/dy (x + y)] = 1.
+    let inner = |x: &Variable| x.mul(&grad(|y| x.add(y), x)?);
+    assert_eq!(values(&grad(inner, &x).unwrap()), [1.0]);
+}
