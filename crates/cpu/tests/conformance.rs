@@ -153,7 +153,21 @@ fn into_destination(
     }
 }
 
-/// Every width against the reference, with a fresh output and into a destination.
+/// Compares a result with that of the width before, to the bit.
+fn same_at_every_width(
+    primitive: &Primitive,
+    before: &mut Option<Tensor>,
+    result: Result<Tensor>,
+) -> std::result::Result<(), String> {
+    let Ok(result) = result else { return Ok(()) };
+    if before.as_ref().is_some_and(|before| !same(before, &result)) {
+        return Err(format!("{primitive:?} depends on the number of threads"));
+    }
+    *before = Some(result);
+    Ok(())
+}
+
+/// Every width against the reference and the others, with a fresh output and into a destination.
 fn check(
     backends: &[CpuBackend],
     row: Row,
@@ -173,13 +187,17 @@ fn check(
         return Ok(());
     }
     let expected = Reference.apply(&primitive, &inputs);
+    let (mut fresh, mut given) = (None, None);
     for backend in backends {
         let mut backend = backend.clone();
-        agree(&primitive, &inputs, &backend.apply(&primitive, &inputs), &expected)?;
+        let result = backend.apply(&primitive, &inputs);
+        agree(&primitive, &inputs, &result, &expected)?;
+        same_at_every_width(&primitive, &mut fresh, result)?;
         if let Ok(meta) = infer(&primitive, &metas) {
             let written =
                 into_destination(&mut backend, &primitive, &inputs, &meta, &mut Dice(seed));
             agree(&primitive, &inputs, &written, &expected)?;
+            same_at_every_width(&primitive, &mut given, written)?;
         }
         let in_session = backend.with_backend_session(|engine| engine.apply(&primitive, &inputs));
         agree(&primitive, &inputs, &in_session, &expected)?;
