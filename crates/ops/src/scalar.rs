@@ -32,9 +32,9 @@ pub use bits::{Bits, Integer};
 pub use cast::{Cast, Form};
 pub use float::Float;
 pub use function::{
-    Abs, Add, Binary, Clamp, Conj, Convert, Div, Equal, Greater, GreaterEqual, Less, LessEqual,
-    Mapped, Maximum, Minimum, Mul, Neg, NotEqual, Pow, Rem, Select, Sqrt, Sub, Ternary, Unary,
-    Zipped,
+    Abs, Add, And, Binary, Ceil, Clamp, Conj, Convert, Div, Equal, Floor, Greater, GreaterEqual,
+    IsFinite, IsNan, Less, LessEqual, Mapped, Maximum, Minimum, Mul, Neg, Not, NotEqual, Or, Pow,
+    Rem, RoundAway, RoundEven, Select, Sign, Sqrt, Sub, Ternary, Unary, Xor, Zipped,
 };
 pub use inexact::Inexact;
 pub use number::Number;

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use tenferro_tensor::{Numerical, Scalar};
 
-use super::{Cast, Inexact, Number, Real};
+use super::{Bits, Cast, Inexact, Number, Real};
 
 /// A function of one element.
 pub trait Unary<T: Scalar>: Copy + Send + Sync + 'static {
@@ -74,6 +74,14 @@ unary! {
     Neg: Number, x => x.neg(), T, "The negative.";
     Abs: Number, x => x.abs(), T::Real, "The magnitude.";
     Conj: Number, x => x.conj(), T, "The complex conjugate.";
+    Sign: Number, x => x.sign(), T, "The sign.";
+    IsFinite: Number, x => x.finite(), bool, "Whether the number is neither infinite nor NaN.";
+    IsNan: Number, x => x.nan(), bool, "Whether the number is NaN.";
+    Floor: Real, x => x.floor(), T, "The largest whole number that is not larger.";
+    Ceil: Real, x => x.ceil(), T, "The smallest whole number that is not smaller.";
+    RoundEven: Real, x => x.round_even(), T, "The nearest whole number, the even one of two.";
+    RoundAway: Real, x => x.round_away(), T, "The nearest whole number, of two the one further from 0.";
+    Not: Bits, x => x.not(), T, "The negation of bits.";
     Sqrt: Inexact, x => x.sqrt(), T, "The square root.";
 }
 
@@ -114,6 +122,9 @@ binary! {
     Pow: Number, (lhs, rhs) => lhs.pow(rhs), T, "The power.", fails T::POW_FAILURE, lhs.pow_fails(rhs);
     Maximum: Real, (lhs, rhs) => lhs.larger(rhs), T, "The larger of two.";
     Minimum: Real, (lhs, rhs) => lhs.smaller(rhs), T, "The smaller of two.";
+    And: Bits, (lhs, rhs) => lhs.and(rhs), T, "The conjunction of bits.";
+    Or: Bits, (lhs, rhs) => lhs.or(rhs), T, "The disjunction of bits.";
+    Xor: Bits, (lhs, rhs) => lhs.xor(rhs), T, "The exclusive disjunction of bits.";
     Equal: PartialEq, (lhs, rhs) => lhs == rhs, bool, "Whether two elements are equal.";
     NotEqual: PartialEq, (lhs, rhs) => lhs != rhs, bool, "Whether two elements differ.";
     Less: PartialOrd, (lhs, rhs) => lhs < rhs, bool, "Whether the first is less.";

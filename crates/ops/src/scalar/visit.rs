@@ -9,10 +9,11 @@ use tenferro_tensor::{
 };
 
 use super::{
-    Abs, Add, All, Any, Binary, Bits, Clamp, Conj, Div, Equal, Float, Greater, GreaterEqual,
-    Inexact, Integer, Less, LessEqual, Mapped, Max, Maximum, Min, Minimum, Mul, Neg, NotEqual,
-    Number, Parity, Pow, Prod, Real, Reducer, Rem, Select, Sqrt, Sub, Sum, SumOfSquares, Ternary,
-    Unary, Zipped, bitcast::check_bitcast,
+    Abs, Add, All, And, Any, Binary, Bits, Ceil, Clamp, Conj, Div, Equal, Float, Floor, Greater,
+    GreaterEqual, Inexact, Integer, IsFinite, IsNan, Less, LessEqual, Mapped, Max, Maximum, Min,
+    Minimum, Mul, Neg, Not, NotEqual, Number, Or, Parity, Pow, Prod, Real, Reducer, Rem, RoundAway,
+    RoundEven, Select, Sign, Sqrt, Sub, Sum, SumOfSquares, Ternary, Unary, Xor, Zipped,
+    bitcast::check_bitcast,
 };
 
 /// The loops of an engine over elementwise and analytic functions.
@@ -140,6 +141,24 @@ macro_rules! run {
     };
 }
 
+/// Calls a visitor with a function that is as cheap as the loop around it: inlined for the dtypes in common use, by a
+/// pointer for the others.
+macro_rules! cheap {
+    ($visitor:ident.unary($Name:ident, $function:expr), $dtype:ident, $class:ident $accepts:ident) => {
+        match $dtype {
+            DType::F64 => Ok($visitor.unary::<f64, _>($Name)),
+            DType::F32 => Ok($visitor.unary::<f32, _>($Name)),
+            _ => run!($visitor.unary(Mapped::new($function)), $dtype, $class $accepts),
+        }
+    };
+    ($visitor:ident.binary($Name:ident, $function:expr), $dtype:ident, bits) => {
+        match $dtype {
+            DType::Bool => Ok($visitor.binary::<bool, _>($Name)),
+            _ => run!($visitor.binary(Zipped::new($function)), $dtype, bits),
+        }
+    };
+}
+
 /// Calls the visitor with the function of an elementwise row for operands of `dtype`; for `select` the dtype of its
 /// branches.
 ///
@@ -161,7 +180,7 @@ pub fn visit_elementwise<V: ElementwiseVisitor>(
         Elementwise::Neg => run!(visitor.unary(Neg), dtype, number Number),
         Elementwise::Abs => run!(visitor.unary(Abs), dtype, number Number),
         Elementwise::Sign => {
-            run!(visitor.unary(Mapped::new(<T as Number>::sign)), dtype, number Number)
+            cheap!(visitor.unary(Sign, <T as Number>::sign), dtype, number Number)
         }
         Elementwise::Conj => run!(visitor.unary(Conj), dtype, number Number),
         Elementwise::Real => {
@@ -193,10 +212,13 @@ pub fn visit_elementwise<V: ElementwiseVisitor>(
         Elementwise::Select => {
             dispatch!(dtype, any T => Ok(visitor.ternary::<bool, T, T, _>(Select)))
         }
-        Elementwise::And => run!(visitor.binary(Zipped::new(<T as Bits>::and)), dtype, bits),
-        Elementwise::Or => run!(visitor.binary(Zipped::new(<T as Bits>::or)), dtype, bits),
-        Elementwise::Xor => run!(visitor.binary(Zipped::new(<T as Bits>::xor)), dtype, bits),
-        Elementwise::Not => run!(visitor.unary(Mapped::new(<T as Bits>::not)), dtype, bits),
+        Elementwise::And => cheap!(visitor.binary(And, <T as Bits>::and), dtype, bits),
+        Elementwise::Or => cheap!(visitor.binary(Or, <T as Bits>::or), dtype, bits),
+        Elementwise::Xor => cheap!(visitor.binary(Xor, <T as Bits>::xor), dtype, bits),
+        Elementwise::Not => match dtype {
+            DType::Bool => Ok(visitor.unary::<bool, _>(Not)),
+            _ => run!(visitor.unary(Mapped::new(<T as Bits>::not)), dtype, bits),
+        },
         Elementwise::ShiftLeft => {
             run!(visitor.binary(Zipped::new(<T as Integer>::shift_left)), dtype, integer Integer)
         }
@@ -213,22 +235,22 @@ pub fn visit_elementwise<V: ElementwiseVisitor>(
             run!(visitor.unary(Mapped::new(<T as Integer>::leading_zeros)), dtype, integer Integer)
         }
         Elementwise::Floor => {
-            run!(visitor.unary(Mapped::new(<T as Real>::floor)), dtype, real Real)
+            cheap!(visitor.unary(Floor, <T as Real>::floor), dtype, real Real)
         }
-        Elementwise::Ceil => run!(visitor.unary(Mapped::new(<T as Real>::ceil)), dtype, real Real),
+        Elementwise::Ceil => cheap!(visitor.unary(Ceil, <T as Real>::ceil), dtype, real Real),
         Elementwise::Round { ties } => match ties {
             Ties::Even => {
-                run!(visitor.unary(Mapped::new(<T as Real>::round_even)), dtype, real Real)
+                cheap!(visitor.unary(RoundEven, <T as Real>::round_even), dtype, real Real)
             }
             Ties::Away => {
-                run!(visitor.unary(Mapped::new(<T as Real>::round_away)), dtype, real Real)
+                cheap!(visitor.unary(RoundAway, <T as Real>::round_away), dtype, real Real)
             }
         },
         Elementwise::IsFinite => {
-            run!(visitor.unary(Mapped::new(<T as Number>::finite)), dtype, number Number)
+            cheap!(visitor.unary(IsFinite, <T as Number>::finite), dtype, number Number)
         }
         Elementwise::IsNan => {
-            run!(visitor.unary(Mapped::new(<T as Number>::nan)), dtype, number Number)
+            cheap!(visitor.unary(IsNan, <T as Number>::nan), dtype, number Number)
         }
         Elementwise::NextAfter => {
             run!(visitor.binary(Zipped::new(<T as Float>::next_after)), dtype, float Float)
