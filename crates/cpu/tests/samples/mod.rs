@@ -13,7 +13,7 @@ use tenferro_arbiter::{CpuSet, FairArbiter};
 use tenferro_cpu::CpuBackend;
 use tenferro_ops::{reference::Reference, scalar::Cast};
 use tenferro_tensor::{
-    Complex64, DType, Factor, Scalar, Tensor, TensorElementwise, TensorView, TensorViewMut,
+    Complex64, DType, Factor, Result, Scalar, Tensor, TensorElementwise, TensorView, TensorViewMut,
     dispatch,
 };
 
@@ -251,6 +251,60 @@ impl Stored {
 
     pub(super) fn is_untouched(&self, before: &[u128]) -> bool {
         self.bytes == before
+    }
+}
+
+/// Numbers of many magnitudes, so that sums tell in which order they ran.
+pub(super) fn rough(dtype: DType, extents: &[usize], seed: u64) -> Tensor {
+    let mut dice = Dice(seed);
+    let mut number = move || {
+        let mantissa = (dice.bits() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0;
+        mantissa * 2.0_f64.powi(dice.roll(24) as i32 - 12)
+    };
+    let elements = extents.iter().product::<usize>();
+    dispatch!(dtype, any T => {
+        let scale = if T::DTYPE.is_inexact() { 1.0 } else { 1000.0 };
+        let imaginary = T::DTYPE.is_complex();
+        let values = (0..elements)
+            .map(|_| {
+                let re = scale * number();
+                if imaginary { T::from_c64(Complex64::new(re, number())) } else { T::from_f64(re) }
+            })
+            .collect();
+        Tensor::from_vec_col_major(extents, values).unwrap()
+    })
+}
+
+/// Backends of one, two and four threads.
+pub(super) struct Widths([CpuBackend; 3]);
+
+impl Widths {
+    pub(super) fn new() -> Self {
+        Self([1, 2, 4].map(backend))
+    }
+
+    /// Runs an operation at each width: the results are bit-equal, and the wide ones were shared out.
+    pub(super) fn agree(&mut self, what: &str, run: impl Fn(&mut CpuBackend) -> Result<Tensor>) {
+        assert!(self.are_equal(what, run), "{what} was not shared out");
+    }
+
+    /// Runs an operation at each width: the results are bit-equal. Says whether every wide one was shared out.
+    pub(super) fn are_equal(
+        &mut self,
+        what: &str,
+        run: impl Fn(&mut CpuBackend) -> Result<Tensor>,
+    ) -> bool {
+        let [one, wide @ ..] = &mut self.0;
+        let alone = run(one).unwrap();
+        assert_eq!(one.domain().fan_outs(), 0);
+        let mut shared_out = true;
+        for backend in wide {
+            let before = backend.domain().fan_outs();
+            let shared = run(backend).unwrap();
+            assert!(same(&alone, &shared), "{what} with {} threads", backend.threads());
+            shared_out &= backend.domain().fan_outs() > before;
+        }
+        shared_out
     }
 }
 
