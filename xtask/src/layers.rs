@@ -53,10 +53,11 @@ const LAYERS: &[Layer] = &[
     layer("tenferro-cpu",       &["tenferro-tensor", "tenferro-arbiter", "tenferro-provider", "tenferro-scope",
                                   "tenferro-ops", "tenferro-providers", "tenferro-engine"]),
     layer("tenferro-ad",        &["tenferro-tensor", "tenferro-ops"]),
+    layer("tenferro-program",   &["tenferro-tensor", "tenferro-ops"]),
     layer("tenferro-einsum",    &["tenferro-tensor", "tenferro-ops"]),
     layer("tenferro",           &["tenferro-tensor", "tenferro-arbiter", "tenferro-provider", "tenferro-scope",
                                   "tenferro-ops", "tenferro-providers", "tenferro-engine", "tenferro-cpu",
-                                  "tenferro-ad", "tenferro-einsum"]),
+                                  "tenferro-ad", "tenferro-program", "tenferro-einsum"]),
     layer("tenferro-cli",       &["tenferro"]),
 ];
 

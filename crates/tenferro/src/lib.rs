@@ -26,6 +26,8 @@ pub use tenferro_arbiter as arbiter;
 pub use tenferro_einsum as einsum;
 /// Operations, rules, the engine trait and the reference engine.
 pub use tenferro_ops as ops;
+/// Programs that are traced once, transformed, prepared and run many times.
+pub use tenferro_program as program;
 /// The contract of BLAS-like providers, and their registry.
 pub use tenferro_provider as provider;
 /// Domains, executors and execution scopes.
@@ -64,3 +66,8 @@ struct AddingAProvider;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/autodiff.md")]
 struct AutomaticDifferentiation;
+
+/// As those of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/programs.md")]
+struct Programs;

@@ -1,0 +1,83 @@
+//! What can go wrong with a program.
+
+use std::panic::Location;
+
+use tenferro_ops::Meta;
+
+/// The result of making, transforming or running a program.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a program could not be made, transformed or run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A step of a trace does not fit.
+    #[error("`{op}` of {} at {location}: {source}", list(operands))]
+    Step {
+        /// The operation.
+        op: &'static str,
+        /// The dtypes and shapes of its operands.
+        operands: Vec<Meta>,
+        /// Where the trace called it.
+        location: &'static Location<'static>,
+        /// What it refused.
+        source: tenferro_tensor::Error,
+    },
+    /// A value of one trace was used in another.
+    #[error(
+        "`{op}` at {location} has a value of another trace; pass it in as an input, or trace both parts in one closure"
+    )]
+    ForeignValue {
+        /// The operation.
+        op: &'static str,
+        /// Where the trace called it.
+        location: &'static Location<'static>,
+    },
+    /// A program was run on another number of inputs than it has.
+    #[error("the program has {expected} inputs and was given {actual}")]
+    InputCount {
+        /// The program's inputs.
+        expected: usize,
+        /// What was given.
+        actual: usize,
+    },
+    /// An input is not of the dtype and shape that the program was traced for.
+    #[error(
+        "input {input} is {} and the program was traced for {}; trace it again for these shapes",
+        describe(actual),
+        describe(expected)
+    )]
+    InputMismatch {
+        /// The number of the input.
+        input: usize,
+        /// What the program was traced for.
+        expected: Box<Meta>,
+        /// What was given.
+        actual: Box<Meta>,
+    },
+    /// A gradient was asked of a program whose result is not one real number.
+    #[error(
+        "a gradient is that of one real scalar result, and the program has {}; sum the result, or use `vjp`",
+        list(outputs)
+    )]
+    NoScalar {
+        /// The results of the program.
+        outputs: Vec<Meta>,
+    },
+    /// An operation was refused, by a rule or by the engine.
+    #[error(transparent)]
+    Tensor(#[from] tenferro_tensor::Error),
+}
+
+/// Dtype and extents, as programs print them.
+pub(super) fn describe(meta: &Meta) -> String {
+    let extents: Vec<String> = meta.shape.iter().map(usize::to_string).collect();
+    format!("{}[{}]", meta.dtype, extents.join(", "))
+}
+
+fn list(metas: &[Meta]) -> String {
+    if metas.is_empty() {
+        return "no operand".into();
+    }
+    metas.iter().map(describe).collect::<Vec<_>>().join(", ")
+}

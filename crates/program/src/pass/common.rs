@@ -1,0 +1,42 @@
+//! Keeps one of equal steps: the same row with the same parameters on the same operands, or the same constant.
+
+use std::collections::HashMap;
+
+use tenferro_ops::Meta;
+use tenferro_tensor::{Primitive, Tensor, dispatch};
+
+use super::rewritten;
+use crate::{Program, Result, StepKind, Value};
+
+/// Constants up to so many bytes are compared.
+const SMALL: usize = 256;
+
+pub(super) fn run(program: &Program) -> Result<Program> {
+    let mut steps: HashMap<(Primitive, Vec<Value>), Value> = HashMap::new();
+    let mut constants: HashMap<(Meta, Vec<u8>), Value> = HashMap::new();
+    rewritten(program, |recording, _, step, operands| {
+        Ok(match step.kind() {
+            StepKind::Primitive(primitive) => *steps
+                .entry((primitive.clone(), operands.to_vec()))
+                .or_insert_with(|| recording.repeat(step, operands)),
+            StepKind::Constant(tensor) => match bytes(tensor) {
+                Some(bytes) => *constants
+                    .entry((step.meta().clone(), bytes))
+                    .or_insert_with(|| recording.repeat(step, operands)),
+                None => recording.repeat(step, operands),
+            },
+            StepKind::Custom(_) => recording.repeat(step, operands),
+        })
+    })
+}
+
+/// The bits of a small constant, in which -0 and 0 differ and NaN is itself.
+fn bytes(tensor: &Tensor) -> Option<Vec<u8>> {
+    if tensor.elements() * tensor.dtype().size() > SMALL {
+        return None;
+    }
+    dispatch!(tensor.dtype(), any T => {
+        let elements = tensor.as_slice::<T>().ok()?;
+        Some(elements.iter().flat_map(|element| format!("{element:?};").into_bytes()).collect())
+    })
+}

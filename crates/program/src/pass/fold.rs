@@ -1,0 +1,43 @@
+//! Computes steps on constants alone, by the reference engine, where the result is small.
+
+use tenferro_ops::reference::Reference;
+use tenferro_tensor::{AsOperand, Operand, Tensor, Vocabulary};
+
+use super::rewritten;
+use crate::{Program, Result, StepKind, Value};
+
+/// Results up to so many elements are folded: larger ones cost memory for as long as the program lives.
+const SMALL: usize = 1024;
+
+pub(super) fn run(program: &Program) -> Result<Program> {
+    let first = program.inputs().len();
+    let mut known: Vec<Option<Tensor>> = vec![None; first];
+    rewritten(program, |recording, old, step, operands| {
+        debug_assert_eq!(known.len(), old.0);
+        let folded = match step.kind() {
+            StepKind::Constant(tensor) => Some(tensor.clone()),
+            StepKind::Primitive(primitive) if step.meta().shape.elements() <= SMALL => {
+                let constants: Option<Vec<&Tensor>> = step
+                    .operands()
+                    .iter()
+                    .map(|operand: &Value| known[operand.0].as_ref())
+                    .collect();
+                constants.and_then(|constants| {
+                    let inputs: Vec<Operand<'_>> =
+                        constants.iter().map(|tensor| tensor.as_operand()).collect();
+                    // What fails here, as a division by zero does, is left to fail when the program runs.
+                    Reference.apply(primitive, &inputs).ok()
+                })
+            }
+            _ => None,
+        };
+        let value = match &folded {
+            Some(tensor) => {
+                recording.push(StepKind::Constant(tensor.clone()), &[], step.meta().clone())
+            }
+            None => recording.repeat(step, operands),
+        };
+        known.push(folded);
+        Ok(value)
+    })
+}

@@ -1,0 +1,109 @@
+//! Passes: programs to programs that compute the same, bit for bit, with less work. A file a pass.
+
+mod common;
+mod dead;
+mod fold;
+mod simplify;
+
+use crate::{Program, Result, Step, StepKind, Value, recording::Recording};
+
+/// Which passes [`Program::prepare`] runs; each can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passes {
+    /// Steps on constants alone are computed when the program is prepared, if their results are small.
+    pub constant_folding: Pass,
+    /// Steps that undo each other or change nothing are left out, and transpositions of what is multiplied become part of
+    /// the product.
+    pub simplification: Pass,
+    /// Of equal steps on the same operands one stays.
+    pub common_subexpressions: Pass,
+    /// Steps that no result needs are left out.
+    pub dead_code: Pass,
+}
+
+/// Whether a pass runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// It runs.
+    On,
+    /// It is left out.
+    Off,
+}
+
+impl Passes {
+    /// Every pass.
+    #[must_use]
+    pub const fn all() -> Self {
+        Self {
+            constant_folding: Pass::On,
+            simplification: Pass::On,
+            common_subexpressions: Pass::On,
+            dead_code: Pass::On,
+        }
+    }
+
+    /// No pass: the program as it was traced.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self {
+            constant_folding: Pass::Off,
+            simplification: Pass::Off,
+            common_subexpressions: Pass::Off,
+            dead_code: Pass::Off,
+        }
+    }
+}
+
+impl Default for Passes {
+    /// [`Passes::all`].
+    fn default() -> Self {
+        Self::all()
+    }
+}
+
+impl Program {
+    /// The program after these passes.
+    ///
+    /// # Errors
+    /// [`Error::Tensor`](crate::Error::Tensor) if there is no memory for a folded constant.
+    pub fn optimised(&self, passes: &Passes) -> Result<Program> {
+        let mut program = self.clone();
+        for (pass, run) in [
+            (passes.simplification, simplify::run as fn(&Program) -> Result<Program>),
+            (passes.constant_folding, fold::run),
+            (passes.common_subexpressions, common::run),
+            (passes.dead_code, dead::run),
+        ] {
+            if pass == Pass::On {
+                program = run(&program)?;
+            }
+        }
+        Ok(program)
+    }
+}
+
+/// Rewrites a program step by step: `rewrite` says what stands for a step, given its operands in the new program.
+fn rewritten(
+    program: &Program,
+    mut rewrite: impl FnMut(&mut Recording, Value, &Step, &[Value]) -> Result<Value>,
+) -> Result<Program> {
+    let mut recording = Recording::new(program.inputs().to_vec());
+    let mut values: Vec<Value> =
+        (0..program.inputs().len()).map(|input| recording.input(input)).collect();
+    for step in program.steps() {
+        let operands: Vec<Value> =
+            step.operands().iter().map(|operand| values[operand.0]).collect();
+        let old = Value(values.len());
+        values.push(rewrite(&mut recording, old, step, &operands)?);
+    }
+    let outputs = program.outputs().iter().map(|output| values[output.0]).collect();
+    Ok(recording.finish(outputs))
+}
+
+/// The constant that a step is.
+fn constant(step: Option<&Step>) -> Option<&tenferro_tensor::Tensor> {
+    match step?.kind() {
+        StepKind::Constant(tensor) => Some(tensor),
+        _ => None,
+    }
+}
