@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 /// It holds its own inputs, made before anything is timed.
 pub struct Contender<'a> {
     pub(super) name: String,
+    pub(super) version: Option<String>,
     sample: Box<dyn FnMut(u64) -> Duration + 'a>,
 }
 
@@ -17,7 +18,7 @@ impl<'a> Contender<'a> {
     ///
     /// `sample` takes the number of operations.
     pub fn sampled(name: impl Into<String>, sample: impl FnMut(u64) -> Duration + 'a) -> Self {
-        Self { name: name.into(), sample: Box::new(sample) }
+        Self { name: name.into(), version: None, sample: Box::new(sample) }
     }
 
     /// A contender that repeats `operation`; dropping its result is part of the operation.
@@ -30,6 +31,13 @@ impl<'a> Contender<'a> {
             }
             start.elapsed()
         })
+    }
+
+    /// The contender with the version of the library that it is.
+    #[must_use]
+    pub fn of_version(mut self, version: impl Into<String>) -> Self {
+        self.version = Some(version.into());
+        self
     }
 
     pub(super) fn sample(&mut self, count: u64) -> Duration {

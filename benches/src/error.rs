@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub enum Error {
     /// An option is unknown, or its value is missing.
     #[error(
-        "`{word}`: {problem}; usage: SUITE [--quick] [--json FILE] [--patterns FILE] [PART-OF-A-CASE-NAME ...]"
+        "`{word}`: {problem}; usage: SUITE [--quick] [--json FILE] [--patterns FILE] [--peer COMMAND] [PART-OF-A-CASE-NAME ...]"
     )]
     Usage {
         /// The word that was not understood.
@@ -48,5 +48,13 @@ pub enum Error {
         id: String,
         /// What is wrong with it.
         problem: &'static str,
+    },
+    /// A peer in a process of its own did not start, or did not answer.
+    #[error("the peer `{command}` cannot be measured")]
+    Peer {
+        /// The command that starts it.
+        command: String,
+        /// What went wrong.
+        source: io::Error,
     },
 }

@@ -31,6 +31,7 @@ mod error;
 mod measurement;
 mod options;
 mod pattern;
+mod peer;
 mod plan;
 mod row;
 mod scoped;

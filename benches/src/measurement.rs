@@ -28,6 +28,8 @@ pub struct Measurement {
 pub struct Series {
     /// The contender's name.
     pub name: String,
+    /// The version of the library that it is, where it says so.
+    pub version: Option<String>,
     /// Nanoseconds for one operation, a value a round.
     pub ns: Vec<f64>,
 }
@@ -59,6 +61,8 @@ impl Measurement {
             limit_ns: self.limit.median_ns(),
             aa: median(&self.aa()),
             limit_ratio: median(&ratios(&self.ours.ns, &self.limit.ns)),
+            noise: self.noise(),
+            peer_version: peer.version.clone(),
         };
         let peers =
             if self.peers.is_empty() { std::slice::from_ref(&self.limit) } else { &self.peers };
@@ -103,10 +107,13 @@ pub fn measure(case: Case<'_>, plan: &Plan) -> Measurement {
 
     let again = Series {
         name: contenders[0].name.clone(),
+        version: contenders[0].version.clone(),
         ns: samples.pop().expect("invariant: ours has a second place"),
     };
-    let mut series =
-        contenders.into_iter().zip(samples).map(|(one, ns)| Series { name: one.name, ns });
+    let mut series = contenders.into_iter().zip(samples).map(|(one, ns)| {
+        let Contender { name, version, .. } = one;
+        Series { name, version, ns }
+    });
     let mut next = || series.next().expect("invariant: ours and the limit have places");
     let (ours, limit) = (next(), next());
     Measurement { case: name, threads, ours, again, limit, peers: series.collect() }

@@ -1,4 +1,4 @@
-//! The command line of a suite: `[--quick] [--json FILE] [--patterns FILE] [PART-OF-A-CASE-NAME ...]`.
+//! The command line of a suite: `[--quick] [--json FILE] [--patterns FILE] [--peer COMMAND] [PART-OF-A-CASE-NAME ...]`.
 
 use std::path::PathBuf;
 
@@ -13,6 +13,8 @@ pub struct Options {
     pub json: Option<PathBuf>,
     /// The patterns of permutation to run instead of the built-in ones.
     pub patterns: Option<Vec<Pattern>>,
+    /// Commands that start peers in processes of their own.
+    pub peers: Vec<Vec<String>>,
     /// Parts of case names; with none, every case runs.
     pub filters: Vec<String>,
 }
@@ -24,8 +26,13 @@ impl Options {
     /// [`Error::Usage`] for an unknown option and for one without its value; what
     /// [`Pattern::read`] refuses.
     pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, Error> {
-        let mut options =
-            Self { plan: Plan::full(), json: None, patterns: None, filters: Vec::new() };
+        let mut options = Self {
+            plan: Plan::full(),
+            json: None,
+            patterns: None,
+            peers: Vec::new(),
+            filters: Vec::new(),
+        };
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
             match word.as_str() {
@@ -33,6 +40,12 @@ impl Options {
                 "--json" => options.json = Some(value(word, &mut words)?.into()),
                 "--patterns" => {
                     options.patterns = Some(Pattern::read(value(word, &mut words)?.as_ref())?);
+                }
+                "--peer" => {
+                    let command = value(word.clone(), &mut words)?;
+                    let problem = "needs a JSON list of strings, the peer's command";
+                    let command = serde_json::from_str(&command);
+                    options.peers.push(command.map_err(|_| Error::Usage { word, problem })?);
                 }
                 option if option.starts_with('-') => {
                     return Err(Error::Usage { word, problem: "is no option of a suite" });
@@ -70,6 +83,8 @@ mod tests {
         assert!(options.wants("scope/add/f64/2") && options.wants("standalone/add/f64/64"));
         assert!(!options.wants("standalone/add/f64/2"));
         assert!(parse("").unwrap().wants("anything"));
+        let options = parse(r#"--peer ["a","b"] --peer ["c"]"#).unwrap();
+        assert_eq!(options.peers, [vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned()]]);
     }
 
     #[test]
@@ -79,7 +94,7 @@ mod tests {
 
     #[test]
     fn unknown_options_and_a_missing_file_are_refused() {
-        for line in ["--quik", "-q", "--json", "--patterns"] {
+        for line in ["--quik", "-q", "--json", "--patterns", "--peer", "--peer python"] {
             assert!(matches!(parse(line), Err(Error::Usage { .. })), "{line}");
         }
         assert!(matches!(parse("--patterns /nonexistent"), Err(Error::Patterns { .. })));

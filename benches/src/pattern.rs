@@ -8,6 +8,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use tenferro_bench_worker::Movement;
+
 use super::Error;
 
 /// One permutation of an `f64` tensor's axes.
@@ -43,6 +45,12 @@ impl Pattern {
     /// The result's extents.
     pub fn permuted(&self) -> Vec<usize> {
         self.permutation.iter().map(|&axis| self.shape[axis]).collect()
+    }
+
+    /// The pattern as peers in processes of their own are told of it.
+    pub fn movement(&self) -> Movement {
+        let Self { shape, strides, permutation, .. } = self.clone();
+        Movement { shape, strides, permutation }
     }
 
     /// Reads the patterns of a file.

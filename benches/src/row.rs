@@ -25,6 +25,12 @@ pub struct Row {
     pub aa: f64,
     /// Ours over the limit: the median of the rounds' ratios.
     pub limit_ratio: f64,
+    /// Half the distance between the quartiles of `aa` over the rounds.
+    #[serde(default)]
+    pub noise: f64,
+    /// The peer's version, where it is not in a lock file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_version: Option<String>,
 }
 
 impl Row {
@@ -51,10 +57,12 @@ mod tests {
             limit_ns: 24.0,
             aa: 1.0,
             limit_ratio: 1.25,
+            noise: 0.5,
+            peer_version: None,
         };
         assert_eq!(
             serde_json::to_string(&row).unwrap(),
-            r#"{"suite":"small","case":"scope/add/f64/64","threads":1,"ours_ns":30.5,"peer":"ndarray","peer_ns":61.0,"ratio":0.5,"limit_ns":24.0,"aa":1.0,"limit_ratio":1.25}"#
+            r#"{"suite":"small","case":"scope/add/f64/64","threads":1,"ours_ns":30.5,"peer":"ndarray","peer_ns":61.0,"ratio":0.5,"limit_ns":24.0,"aa":1.0,"limit_ratio":1.25,"noise":0.5}"#
         );
     }
 }

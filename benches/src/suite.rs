@@ -4,7 +4,10 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::{fs, io};
 
-use super::{Case, Error, Measurement, Options, Pattern, Row, measure};
+use tenferro_bench_worker::{Movement, Task};
+
+use super::peer::Peer;
+use super::{Case, Error, Measurement, Options, Pattern, Plan, Row, measure};
 
 /// A running suite.
 ///
@@ -29,12 +32,15 @@ pub struct Suite {
     options: Options,
     rows: Vec<Row>,
     patterns_taken: bool,
+    peers: Vec<Peer>,
+    failure: Option<Error>,
 }
 
 impl Suite {
     /// A suite without rows yet.
     pub fn new(name: &'static str, options: Options) -> Self {
-        Self { name, options, rows: Vec::new(), patterns_taken: false }
+        let peers = options.peers.iter().cloned().map(Peer::new).collect();
+        Self { name, options, rows: Vec::new(), patterns_taken: false, peers, failure: None }
     }
 
     /// The body of a suite's `main`: reads the command line, runs the cases, writes the rows.
@@ -66,20 +72,59 @@ impl Suite {
         self.options.patterns.as_deref()
     }
 
+    /// What the command line says of rounds and samples, for a suite with needs of its own.
+    pub fn plan_mut(&mut self) -> &mut Plan {
+        &mut self.options.plan
+    }
+
     /// Measures a case if it is asked for; `case` makes the inputs and the contenders.
+    ///
+    /// Peers in processes of their own are asked whether they have it too.
     pub fn case<'a>(
         &mut self,
         name: &str,
         threads: usize,
         case: impl FnOnce(String, usize) -> Case<'a>,
     ) {
-        if !self.options.wants(name) {
+        self.run(name, threads, None, case);
+    }
+
+    /// As [`Self::case`], for a case whose name does not say what is moved.
+    pub fn moving<'a>(
+        &mut self,
+        name: &str,
+        threads: usize,
+        movement: Movement,
+        case: impl FnOnce(String, usize) -> Case<'a>,
+    ) {
+        self.run(name, threads, Some(movement), case);
+    }
+
+    fn run<'a>(
+        &mut self,
+        name: &str,
+        threads: usize,
+        movement: Option<Movement>,
+        case: impl FnOnce(String, usize) -> Case<'a>,
+    ) {
+        if self.failure.is_some() || !self.options.wants(name) {
             return;
         }
         if self.rows.is_empty() {
             println!("{}", heading());
         }
-        let measurement = measure(case(name.to_owned(), threads), &self.options.plan);
+        let mut case = case(name.to_owned(), threads);
+        let task = Task { suite: self.name.to_owned(), case: name.to_owned(), threads, movement };
+        for peer in &mut self.peers {
+            match peer.contender(&task) {
+                Ok(contender) => case.peers.extend(contender),
+                Err(error) => {
+                    self.failure = Some(error);
+                    return;
+                }
+            }
+        }
+        let measurement = measure(case, &self.options.plan);
         let rows = measurement.rows(self.name);
         for row in &rows {
             println!("{}", line(row, &measurement));
@@ -91,8 +136,12 @@ impl Suite {
     ///
     /// # Errors
     /// [`Error::NoCase`] if no case ran, [`Error::Json`] if the file cannot be written,
-    /// [`Error::Usage`] for patterns that the suite did not ask for.
+    /// [`Error::Usage`] for patterns that the suite did not ask for, [`Error::Peer`] for a peer that
+    /// did not start or answer.
     pub fn finish(self) -> Result<Vec<Row>, Error> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
         if self.options.patterns.is_some() && !self.patterns_taken {
             let word = "--patterns".to_owned();
             return Err(Error::Usage { word, problem: "is for the suite `permute`" });

@@ -49,3 +49,31 @@ fn a_filter_without_a_case_and_an_unwritable_file_are_refused() {
     let nowhere = ["--quick", "--json", "/nonexistent-folder/rows.json"];
     assert!(matches!(suite(&nowhere).finish(), Err(Error::Json { .. })));
 }
+
+#[test]
+fn a_peer_that_does_not_start_ends_the_suite_with_its_command() {
+    let refused = suite(&["--quick", "--peer", r#"["/nonexistent/peer","x"]"#]).finish();
+    let Err(Error::Peer { command, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!(command, "/nonexistent/peer x");
+}
+
+#[test]
+fn a_peer_in_a_process_takes_part_in_the_cases_that_it_has() {
+    // A peer in the shell: it has the case of size 64 only, and an operation takes it 60 ns.
+    let script = r#"
+        echo '{"hello": {"name": "shell", "version": "1"}}'
+        while read -r line; do
+            case "$line" in
+                *prepare*f64/64*) echo '{"prepared": true}';;
+                *prepare*) echo '{"prepared": false}';;
+                *sample*) count="${line#*:}"; echo "{\"took\": $((60 * ${count%\}}))}";;
+                *) echo '"released"';;
+            esac
+        done"#;
+    let command = serde_json::to_string(&["sh", "-c", script]).unwrap();
+    let rows = suite(&["--quick", "--peer", &command]).finish().unwrap();
+    let found: Vec<_> = rows.iter().filter(|row| row.peer == "shell").collect();
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].case.as_str(), found[0].ratio), ("place/op/f64/64", 0.5));
+    assert_eq!(found[0].peer_version.as_deref(), Some("1"));
+}

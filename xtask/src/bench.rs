@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use super::peers::{self, PYTHON_PEERS, RUST_PEERS, RustPeer};
 use super::step::{Failure, Step};
 use super::{Arguments, Command};
 
@@ -13,27 +14,36 @@ pub(super) const PEERS_MANIFEST: &str = "benches/peers/Cargo.toml";
 
 pub(super) const COMMAND: Command = Command {
     name: "bench",
-    arguments: "SUITE [--quick] [--json FILE] [--patterns FILE]",
+    arguments: "SUITE [--quick] [--python] [--light] [--json FILE]",
     about: "measure a suite against its limit and its peers",
     details: || {
         let mut text = String::from("The suites:\n\n");
         for suite in SUITES {
             text.push_str(&format!("  {:<12}{}\n", suite.name, suite.about));
         }
-        text.push_str(
-            "\n  --quick       shorter samples, still 21 rounds or more\n  \
-             --json FILE   write the rows to FILE too, one JSON object a line\n  \
-             --patterns FILE   for `permute`: run the patterns of a JSON file instead of its own\n\n\
-             Words after `--` go to the suite: parts of case names, to run only those.\n",
-        );
+        text.push_str(OPTIONS);
         text
     },
     run: |workspace, arguments| {
         let here = std::env::current_dir()
             .map_err(|error| Failure::Red(format!("the current folder: {error}")))?;
-        step(&here, arguments)?.run(workspace.root())
+        let plan = plan(&here, workspace.root(), arguments)?;
+        for peer in plan.peers {
+            peer.build().run(workspace.root())?;
+        }
+        plan.suite.run(workspace.root())
     },
 };
+
+const OPTIONS: &str = "
+  --quick         shorter samples, still 21 rounds or more
+  --python        with NumPy, PyTorch and JAX, which `peers install python` gets
+  --light         without the peers that take minutes to build
+  --json FILE     write the rows to FILE too, one JSON object a line
+  --patterns FILE for `permute`: run the patterns of a JSON file instead of its own
+
+Words after `--` go to the suite: parts of case names, to run only those.
+";
 
 /// Where a suite's program is.
 struct Suite {
@@ -41,6 +51,8 @@ struct Suite {
     about: &'static str,
     manifest: &'static str,
     package: &'static str,
+    /// Peers of `peers::RUST_PEERS` that have cases of it.
+    peers: &'static [&'static str],
 }
 
 const SUITES: &[Suite] = &[
@@ -49,48 +61,64 @@ const SUITES: &[Suite] = &[
         about: "one small operation, in a scope and standalone, against ndarray",
         manifest: "Cargo.toml",
         package: "tenferro-benches",
+        peers: &["candle"],
     },
     Suite {
         name: "elementwise",
         about: "sums, comparisons, functions of 1e7 elements, against ndarray",
         manifest: "Cargo.toml",
         package: "tenferro-benches",
+        peers: &["candle"],
     },
     Suite {
         name: "reduce",
         about: "reductions of 1e7 elements over each axis, against ndarray",
         manifest: "Cargo.toml",
         package: "tenferro-benches",
+        peers: &["candle"],
     },
     Suite {
         name: "permute",
         about: "transposes of up to 24 axes, against ndarray",
         manifest: "Cargo.toml",
         package: "tenferro-benches",
+        peers: &["candle"],
     },
     Suite {
         name: "matmul",
         about: "square products, against ndarray and faer",
         manifest: PEERS_MANIFEST,
         package: "tenferro-bench-peers",
+        peers: &[],
     },
 ];
 
-/// The line that runs what the arguments ask for; a relative file is seen from `here`.
-fn step(here: &Path, mut arguments: Arguments) -> Result<Step, Failure> {
+/// What is to be run, and what has to be built for it.
+struct Plan {
+    peers: Vec<&'static RustPeer>,
+    suite: Step,
+}
+
+/// What the arguments ask for; a relative file is seen from `here`.
+fn plan(here: &Path, root: &Path, mut arguments: Arguments) -> Result<Plan, Failure> {
     let quick = arguments.flag("--quick");
+    let python = arguments.flag("--python");
+    let light = arguments.flag("--light");
     let json = arguments.option("--json")?;
     let patterns = arguments.option("--patterns")?;
     let name = arguments.positional();
     let filters = arguments.finish()?;
-    let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
-    let names = names.join(", ");
-    let Some(name) = name else {
-        return Err(Failure::Usage(format!("which suite? There are {names}")));
-    };
-    let Some(suite) = SUITES.iter().find(|suite| suite.name == name) else {
-        return Err(Failure::Usage(format!("no suite is called `{name}`; there are {names}")));
-    };
+    let suite = suite(name.as_deref())?;
+    let peers: Vec<&RustPeer> =
+        RUST_PEERS.iter().filter(|peer| !light && suite.peers.contains(&peer.name)).collect();
+    let mut commands: Vec<Vec<String>> = peers.iter().map(|peer| peer.command(root)).collect();
+    if python {
+        if !peers::python(root).exists() {
+            let way_out = "install them with `cargo xtask peers install python`";
+            return Err(Failure::Red(format!("the Python libraries are not there; {way_out}")));
+        }
+        commands.extend(PYTHON_PEERS.map(|library| peers::python_command(root, library)));
+    }
     let mut step = Step::cargo(["run", "--release", "--manifest-path", suite.manifest])
         .args(["--package", suite.package, "--bin", suite.name, "--"])
         .args(quick.then_some("--quick"));
@@ -99,7 +127,42 @@ fn step(here: &Path, mut arguments: Arguments) -> Result<Step, Failure> {
             step = step.args([option.to_owned(), here.join(file).to_string_lossy().into_owned()]);
         }
     }
-    Ok(step.args(filters))
+    for command in &commands {
+        step = step.args(["--peer".to_owned(), json_list(command)]);
+    }
+    if !commands.is_empty() {
+        // Old builds of OpenBLAS may be told here to use slow kernels; a peer is not.
+        step = step.unset("OPENBLAS_CORETYPE").unset("OPENBLAS_L2_SIZE");
+    }
+    Ok(Plan { peers, suite: step.args(filters) })
+}
+
+fn suite(name: Option<&str>) -> Result<&'static Suite, Failure> {
+    let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
+    let names = names.join(", ");
+    let Some(name) = name else {
+        return Err(Failure::Usage(format!("which suite? There are {names}")));
+    };
+    SUITES
+        .iter()
+        .find(|suite| suite.name == name)
+        .ok_or_else(|| Failure::Usage(format!("no suite is called `{name}`; there are {names}")))
+}
+
+/// A JSON list of strings.
+fn json_list(words: &[String]) -> String {
+    let quoted = |word: &String| {
+        let mut text = String::from('"');
+        for c in word.chars() {
+            match c {
+                '"' | '\\' => text.extend(['\\', c]),
+                c if c.is_control() => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+                c => text.push(c),
+            }
+        }
+        text + "\""
+    };
+    format!("[{}]", words.iter().map(quoted).collect::<Vec<_>>().join(","))
 }
 
 #[cfg(test)]
@@ -108,19 +171,35 @@ mod tests {
 
     fn line(words: &str) -> Result<String, Failure> {
         let words = words.split_whitespace().map(str::to_owned).collect();
-        step(Path::new("/here"), Arguments::new(words)).map(|step| step.to_string())
+        let plan = plan(Path::new("/here"), Path::new("/root"), Arguments::new(words))?;
+        Ok(plan.suite.to_string())
     }
 
     #[test]
     fn options_and_filters_reach_the_suite() {
         assert_eq!(
-            line("small --quick --json out.json -- scope/add").unwrap(),
+            line("small --quick --light --json out.json -- scope/add").unwrap(),
             "cargo run --release --manifest-path Cargo.toml --package tenferro-benches \
              --bin small -- --quick --json /here/out.json scope/add"
         );
         assert!(line("matmul").unwrap().contains("--manifest-path benches/peers/Cargo.toml"));
-        let patterns = line("permute --patterns p.json").unwrap();
+        let patterns = line("permute --light --patterns p.json").unwrap();
         assert!(patterns.ends_with("--bin permute -- --patterns /here/p.json"), "{patterns}");
+    }
+
+    #[test]
+    fn peers_of_a_suite_are_handed_to_it_as_commands() {
+        let with = line("small").unwrap();
+        assert!(with.contains(r#"'["/root/target/peers/rust/release/candle-peer"]'"#), "{with}");
+        assert!(!line("small --light").unwrap().contains("--peer"));
+        // There is no virtual environment in that root.
+        assert_eq!(line("small --python").unwrap_err().exit_code(), 1);
+    }
+
+    #[test]
+    fn a_command_is_a_list_that_json_reads_back() {
+        let words = ["a b", r#"say "hi" \ bye"#, "tab\t"].map(str::to_owned);
+        assert_eq!(json_list(&words), r#"["a b","say \"hi\" \\ bye","tab\u0009"]"#);
     }
 
     #[test]

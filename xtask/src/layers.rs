@@ -62,7 +62,8 @@ const LAYERS: &[Layer] = &[
 ];
 
 /// Packages outside the layering.
-const OUTSIDE: &[&str] = &["xtask", "tenferro-benches", "tenferro-bench-limits"];
+const OUTSIDE: &[&str] =
+    &["xtask", "tenferro-benches", "tenferro-bench-limits", "tenferro-bench-worker"];
 
 /// Compares the workspace with the table.
 pub(super) fn check(members: &[Member]) -> Result<(), Failure> {

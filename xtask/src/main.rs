@@ -11,6 +11,7 @@ mod bench;
 mod ci;
 mod layers;
 mod operations;
+mod peers;
 mod source;
 mod step;
 mod test;
@@ -43,6 +44,7 @@ const COMMANDS: &[Command] = &[
     tidy::COMMAND,
     operations::COMMAND,
     bench::COMMAND,
+    peers::COMMAND,
 ];
 
 /// The list of commands, as `cargo xtask --help` prints it.

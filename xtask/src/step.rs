@@ -37,14 +37,26 @@ impl fmt::Display for Failure {
 /// A program, its arguments and the variables that are set for it.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
+    /// The program, if it is not cargo.
+    program: Option<String>,
     arguments: Vec<String>,
     variables: Vec<(&'static str, String)>,
+    unset: Vec<&'static str>,
 }
 
 impl Step {
     /// The cargo that started this task, with the given words.
     pub(super) fn cargo<W: Into<String>>(words: impl IntoIterator<Item = W>) -> Self {
-        Self { arguments: words.into_iter().map(Into::into).collect(), variables: Vec::new() }
+        let arguments = words.into_iter().map(Into::into).collect();
+        Self { program: None, arguments, variables: Vec::new(), unset: Vec::new() }
+    }
+
+    /// Another program, with the given words.
+    pub(super) fn program<W: Into<String>>(
+        name: impl Into<String>,
+        words: impl IntoIterator<Item = W>,
+    ) -> Self {
+        Self { program: Some(name.into()), ..Self::cargo(words) }
     }
 
     /// Appends words.
@@ -56,6 +68,12 @@ impl Step {
     /// Sets a variable for this step alone.
     pub(super) fn env(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.variables.push((name, value.into()));
+        self
+    }
+
+    /// Takes a variable away for this step alone.
+    pub(super) fn unset(mut self, name: &'static str) -> Self {
+        self.unset.push(name);
         self
     }
 
@@ -89,9 +107,13 @@ impl Step {
     }
 
     fn command(&self, directory: &Path) -> Command {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
+        let cargo = || std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command =
+            Command::new(self.program.as_ref().map_or_else(cargo, |name| name.into()));
         command.args(&self.arguments).current_dir(directory);
+        self.unset.iter().for_each(|name| {
+            command.env_remove(name);
+        });
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -102,7 +124,7 @@ impl fmt::Display for Step {
         for (name, value) in &self.variables {
             write!(f, "{name}={} ", quoted(value))?;
         }
-        f.write_str("cargo")?;
+        f.write_str(&quoted(self.program.as_deref().unwrap_or("cargo")))?;
         for word in &self.arguments {
             write!(f, " {}", quoted(word))?;
         }

@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         let given = suite.patterns().map(<[Pattern]>::to_vec);
         for threads in [1, 2] {
             for pattern in given.clone().unwrap_or_else(built_in) {
-                suite.case(&pattern.case, threads, |name, threads| {
+                suite.moving(&pattern.case, threads, pattern.movement(), |name, threads| {
                     let source = source(pattern.elements());
                     let peer = (threads == 1).then(|| ndarray(&pattern, source.clone()));
                     Case {
