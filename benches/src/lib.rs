@@ -42,7 +42,7 @@ pub use contender::{Case, Contender};
 pub use data::{extents, scattered, size};
 pub use error::Error;
 pub use measurement::{Measurement, Series, measure};
-pub use options::Options;
+pub use options::{Mode, Options};
 pub use pattern::Pattern;
 pub use plan::Plan;
 pub use row::Row;

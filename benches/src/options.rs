@@ -7,6 +7,8 @@ use super::{Error, Pattern, Plan};
 /// What a suite's command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
+    /// What is done with the cases.
+    pub mode: Mode,
     /// How much is measured.
     pub plan: Plan,
     /// Where the rows go besides the screen.
@@ -19,6 +21,17 @@ pub struct Options {
     pub filters: Vec<String>,
 }
 
+/// What is done with the cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// They are measured.
+    Measure,
+    /// Their names are printed.
+    List,
+    /// Ours is done so often, alone and untimed, for a program that counts instructions.
+    Repeat(u64),
+}
+
 impl Options {
     /// Reads the words after the program's name.
     ///
@@ -27,6 +40,7 @@ impl Options {
     /// [`Pattern::read`] refuses.
     pub fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, Error> {
         let mut options = Self {
+            mode: Mode::Measure,
             plan: Plan::full(),
             json: None,
             patterns: None,
@@ -37,6 +51,13 @@ impl Options {
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--quick" => options.plan = Plan::quick(),
+                "--list" => options.mode = Mode::List,
+                "--repeat" => {
+                    let count = value(word.clone(), &mut words)?.parse();
+                    let problem = "needs a number";
+                    let count = count.map_err(|_| Error::Usage { word, problem })?;
+                    options.mode = Mode::Repeat(count);
+                }
                 "--json" => options.json = Some(value(word, &mut words)?.into()),
                 "--patterns" => {
                     options.patterns = Some(Pattern::read(value(word, &mut words)?.as_ref())?);
@@ -88,13 +109,29 @@ mod tests {
     }
 
     #[test]
+    fn cases_can_be_listed_and_repeated_instead() {
+        assert_eq!(parse("").unwrap().mode, Mode::Measure);
+        assert_eq!(parse("--list").unwrap().mode, Mode::List);
+        assert_eq!(parse("--repeat 70").unwrap().mode, Mode::Repeat(70));
+    }
+
+    #[test]
     fn both_plans_have_at_least_21_rounds() {
         assert!(Plan::quick().rounds >= 21 && Plan::full().rounds >= 21);
     }
 
     #[test]
     fn unknown_options_and_a_missing_file_are_refused() {
-        for line in ["--quik", "-q", "--json", "--patterns", "--peer", "--peer python"] {
+        for line in [
+            "--quik",
+            "-q",
+            "--json",
+            "--patterns",
+            "--peer",
+            "--peer python",
+            "--repeat",
+            "--repeat x",
+        ] {
             assert!(matches!(parse(line), Err(Error::Usage { .. })), "{line}");
         }
         assert!(matches!(parse("--patterns /nonexistent"), Err(Error::Patterns { .. })));

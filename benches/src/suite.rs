@@ -7,7 +7,7 @@ use std::{fs, io};
 use tenferro_bench_worker::{Movement, Task};
 
 use super::peer::Peer;
-use super::{Case, Error, Measurement, Options, Pattern, Plan, Row, measure};
+use super::{Case, Error, Measurement, Mode, Options, Pattern, Plan, Row, measure};
 
 /// A running suite.
 ///
@@ -32,6 +32,8 @@ pub struct Suite {
     options: Options,
     rows: Vec<Row>,
     patterns_taken: bool,
+    /// Whether a case was asked for.
+    ran: bool,
     peers: Vec<Peer>,
     failure: Option<Error>,
 }
@@ -40,7 +42,15 @@ impl Suite {
     /// A suite without rows yet.
     pub fn new(name: &'static str, options: Options) -> Self {
         let peers = options.peers.iter().cloned().map(Peer::new).collect();
-        Self { name, options, rows: Vec::new(), patterns_taken: false, peers, failure: None }
+        Self {
+            name,
+            options,
+            rows: Vec::new(),
+            patterns_taken: false,
+            ran: false,
+            peers,
+            failure: None,
+        }
     }
 
     /// The body of a suite's `main`: reads the command line, runs the cases, writes the rows.
@@ -110,6 +120,15 @@ impl Suite {
         if self.failure.is_some() || !self.options.wants(name) {
             return;
         }
+        self.ran = true;
+        match self.options.mode {
+            Mode::Measure => {}
+            Mode::List => return println!("{name}"),
+            Mode::Repeat(count) => {
+                case(name.to_owned(), threads).ours.sample(count);
+                return;
+            }
+        }
         if self.rows.is_empty() {
             println!("{}", heading());
         }
@@ -146,7 +165,7 @@ impl Suite {
             let word = "--patterns".to_owned();
             return Err(Error::Usage { word, problem: "is for the suite `permute`" });
         }
-        if self.rows.is_empty() {
+        if !self.ran {
             return Err(Error::NoCase { suite: self.name, filters: self.options.filters });
         }
         if let Some(path) = self.options.json {

@@ -77,3 +77,22 @@ fn a_peer_in_a_process_takes_part_in_the_cases_that_it_has() {
     assert_eq!((found[0].case.as_str(), found[0].ratio), ("place/op/f64/64", 0.5));
     assert_eq!(found[0].peer_version.as_deref(), Some("1"));
 }
+
+#[test]
+fn repeating_does_ours_so_often_and_measures_nothing() {
+    let words = ["--repeat", "70"].map(str::to_owned);
+    let mut suite = Suite::new("test", Options::parse(words).unwrap());
+    let done = std::cell::Cell::new(0);
+    suite.case("place/op/f64/1", 1, |name, threads| Case {
+        name,
+        threads,
+        ours: Contender::sampled("ours", |count| {
+            done.set(done.get() + count);
+            Duration::ZERO
+        }),
+        limit: constant("loop", 20),
+        peers: Vec::new(),
+    });
+    assert!(suite.finish().unwrap().is_empty());
+    assert_eq!(done.get(), 70);
+}

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::peers::{self, PYTHON_PEERS, RUST_PEERS, RustPeer};
 use super::step::{Failure, Step};
-use super::{Arguments, Command};
+use super::{Arguments, Command, callgrind};
 
 /// The workspace of the suites whose peers are too heavy for the main one.
 pub(super) const PEERS_MANIFEST: &str = "benches/peers/Cargo.toml";
@@ -31,6 +31,11 @@ pub(super) const COMMAND: Command = Command {
         for peer in plan.peers {
             peer.build().run(workspace.root())?;
         }
+        if let Some(filters) = plan.instructions {
+            plan.suite.run(workspace.root())?;
+            let program = workspace.root().join("target/release").join(plan.name);
+            return callgrind::count(workspace.root(), &program.to_string_lossy(), &filters);
+        }
         plan.suite.run(workspace.root())
     },
 };
@@ -39,6 +44,7 @@ const OPTIONS: &str = "
   --quick         shorter samples, still 21 rounds or more
   --python        with NumPy, PyTorch and JAX, which `peers install python` gets
   --light         without the peers that take minutes to build
+  --callgrind     count instructions of ours with valgrind instead of measuring
   --json FILE     write the rows to FILE too, one JSON object a line
   --patterns FILE for `permute`: run the patterns of a JSON file instead of its own
 
@@ -85,6 +91,20 @@ const SUITES: &[Suite] = &[
         peers: &["candle"],
     },
     Suite {
+        name: "admission",
+        about: "permits, scopes and empty operations, against a mutex and rayon's install",
+        manifest: "Cargo.toml",
+        package: "tenferro-benches",
+        peers: &[],
+    },
+    Suite {
+        name: "contention",
+        about: "the same work by 1 to 8 callers, against a shared pool without arbitration",
+        manifest: PEERS_MANIFEST,
+        package: "tenferro-bench-peers",
+        peers: &[],
+    },
+    Suite {
         name: "matmul",
         about: "square products, against ndarray and faer",
         manifest: PEERS_MANIFEST,
@@ -95,6 +115,9 @@ const SUITES: &[Suite] = &[
 
 /// What is to be run, and what has to be built for it.
 struct Plan {
+    name: &'static str,
+    /// The cases whose instructions are counted; `None` if they are measured.
+    instructions: Option<Vec<String>>,
     peers: Vec<&'static RustPeer>,
     suite: Step,
 }
@@ -104,11 +127,25 @@ fn plan(here: &Path, root: &Path, mut arguments: Arguments) -> Result<Plan, Fail
     let quick = arguments.flag("--quick");
     let python = arguments.flag("--python");
     let light = arguments.flag("--light");
+    let callgrind = arguments.flag("--callgrind");
     let json = arguments.option("--json")?;
     let patterns = arguments.option("--patterns")?;
     let name = arguments.positional();
     let filters = arguments.finish()?;
     let suite = suite(name.as_deref())?;
+    if callgrind {
+        if suite.manifest != "Cargo.toml" {
+            let why = "its program is built in another workspace";
+            return Err(Failure::Usage(format!(
+                "`--callgrind` does not run `{}`: {why}",
+                suite.name
+            )));
+        }
+        let build = Step::cargo(["build", "--release", "--package", suite.package])
+            .args(["--bin", suite.name]);
+        let (name, peers) = (suite.name, Vec::new());
+        return Ok(Plan { name, instructions: Some(filters), peers, suite: build });
+    }
     let peers: Vec<&RustPeer> =
         RUST_PEERS.iter().filter(|peer| !light && suite.peers.contains(&peer.name)).collect();
     let mut commands: Vec<Vec<String>> = peers.iter().map(|peer| peer.command(root)).collect();
@@ -134,7 +171,7 @@ fn plan(here: &Path, root: &Path, mut arguments: Arguments) -> Result<Plan, Fail
         // Old builds of OpenBLAS may be told here to use slow kernels; a peer is not.
         step = step.unset("OPENBLAS_CORETYPE").unset("OPENBLAS_L2_SIZE");
     }
-    Ok(Plan { peers, suite: step.args(filters) })
+    Ok(Plan { name: suite.name, instructions: None, peers, suite: step.args(filters) })
 }
 
 fn suite(name: Option<&str>) -> Result<&'static Suite, Failure> {
@@ -194,6 +231,15 @@ mod tests {
         assert!(!line("small --light").unwrap().contains("--peer"));
         // There is no virtual environment in that root.
         assert_eq!(line("small --python").unwrap_err().exit_code(), 1);
+    }
+
+    #[test]
+    fn counting_instructions_builds_the_suite_and_no_peer() {
+        assert_eq!(
+            line("small --callgrind -- scope/add").unwrap(),
+            "cargo build --release --package tenferro-benches --bin small"
+        );
+        assert_eq!(line("matmul --callgrind").unwrap_err().exit_code(), 2);
     }
 
     #[test]

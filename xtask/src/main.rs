@@ -8,6 +8,7 @@
 
 mod arguments;
 mod bench;
+mod callgrind;
 mod ci;
 mod layers;
 mod operations;

@@ -44,6 +44,12 @@ pub(super) struct Step {
     unset: Vec<&'static str>,
 }
 
+/// What a program printed.
+pub(super) struct Printed {
+    pub(super) output: String,
+    pub(super) errors: String,
+}
+
 impl Step {
     /// The cargo that started this task, with the given words.
     pub(super) fn cargo<W: Into<String>>(words: impl IntoIterator<Item = W>) -> Self {
@@ -97,6 +103,21 @@ impl Step {
             return Ok(());
         }
         Err(Failure::Red(format!("`{self}` failed with {status}")))
+    }
+
+    /// Runs silently and returns what it printed.
+    pub(super) fn read(&self, directory: &Path) -> Result<Printed, Failure> {
+        let output = self
+            .command(directory)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| Failure::Red(format!("`{self}` could not be started: {error}")))?;
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        let printed = Printed { output: text(&output.stdout), errors: text(&output.stderr) };
+        if output.status.success() {
+            return Ok(printed);
+        }
+        Err(Failure::Red(format!("`{self}` failed with {}:\n{}", output.status, printed.errors)))
     }
 
     /// Runs silently; whether it succeeded. For questions such as `cargo deny --version`.

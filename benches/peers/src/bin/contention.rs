@@ -1,0 +1,247 @@
+//! Suite `contention`: the same work by one, two, four and eight callers on a few CPUs.
+//!
+//! Each caller is a thread with a backend of its own, of a budget of one or two threads, and all
+//! callers together do the same number of jobs. The limit is those jobs by raw kernels on plain
+//! threads in the best schedule there is: as many threads as can run, each doing job after job. The
+//! peer is what happens without arbitration: faer, and parallel sums, on one shared rayon pool.
+//!
+//! A case is called `work/k-callers/budget`. With eight callers of one thread, two such callers
+//! are a peer too: they fill the CPUs, so that six more should change nothing.
+
+#![forbid(unsafe_code)]
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, Par};
+use rayon::prelude::*;
+use tenferro_bench_limits::{Product, add_fresh, gemm_f64, on_threads, sum};
+use tenferro_benches::{Case, Contender, Suite, scattered};
+use tenferro_cpu::CpuBackend;
+use tenferro_ops::TensorComposite;
+use tenferro_provider::Preference;
+use tenferro_tensor::{KeepAxes, Tensor, TensorElementwise, TensorReduction};
+
+/// Callers, each number a divisor of the last.
+const CALLERS: [usize; 4] = [1, 2, 4, 8];
+/// Jobs of an operation that is timed, over all callers.
+const JOBS: u64 = 8;
+
+fn main() -> ExitCode {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(cpus).build_global();
+    pool.expect("nobody has used the shared pool yet");
+    Suite::main("contention", |suite| {
+        // Long enough that the callers' start and end are a thousandth of it.
+        let plan = suite.plan_mut();
+        plan.sample = plan.sample.max(Duration::from_millis(20));
+        for budget in [1, 2] {
+            for work in WORKS {
+                for callers in CALLERS {
+                    let name = format!("{}/{callers}-callers/{budget}", work.name);
+                    suite.case(&name, budget, |name, threads| {
+                        case(name, threads, work, callers, cpus)
+                    });
+                }
+            }
+        }
+    })
+}
+
+/// One job of a caller, repeated; what it works on is in it.
+type Job = Box<dyn FnMut() + Send>;
+
+/// A kind of work: how ours, raw kernels and the shared pool do one job of it.
+struct Work {
+    name: &'static str,
+    ours: fn(budget: usize) -> Job,
+    raw: fn() -> Job,
+    shared: fn(budget: usize) -> Job,
+    /// Whether one job can use more than one thread.
+    wide: bool,
+}
+
+const WORKS: &[Work] = &[
+    Work {
+        name: "gemm64",
+        ours: |budget| repeated(16, products(budget, 64)),
+        raw: || repeated(16, raw_products(64)),
+        shared: |budget| repeated(16, shared_products(budget, 64)),
+        wide: true,
+    },
+    Work {
+        name: "gemm256",
+        ours: |budget| products(budget, 256),
+        raw: || raw_products(256),
+        shared: |budget| shared_products(budget, 256),
+        wide: true,
+    },
+    Work { name: "chain", ours: chains, raw: raw_chains, shared: |_| raw_chains(), wide: false },
+    Work { name: "sum", ours: sums, raw: raw_sums, shared: shared_sums, wide: true },
+    Work {
+        name: "mixed",
+        ours: |budget| {
+            let all = [products(budget, 64), products(budget, 256), chains(budget), sums(budget)];
+            in_turn(all)
+        },
+        raw: || in_turn([raw_products(64), raw_products(256), raw_chains(), raw_sums()]),
+        shared: |budget| {
+            let products = |n| shared_products(budget, n);
+            in_turn([products(64), products(256), raw_chains(), shared_sums(budget)])
+        },
+        wide: true,
+    },
+];
+
+fn case(
+    name: String,
+    threads: usize,
+    work: &'static Work,
+    callers: usize,
+    cpus: usize,
+) -> Case<'static> {
+    let jobs = |callers: usize| (0..callers).map(|_| (work.ours)(threads)).collect();
+    let shared = (0..callers).map(|_| (work.shared)(threads)).collect();
+    let mut peers = vec![called("shared pool", shared)];
+    if callers == CALLERS[CALLERS.len() - 1] && threads == 1 {
+        peers.push(called("two callers", jobs(2)));
+    }
+    let runnable = if work.wide { callers * threads } else { callers };
+    let limit = best_schedule(work, callers, runnable.min(cpus));
+    Case { name, threads, ours: called("ours", jobs(callers)), limit, peers }
+}
+
+/// Each caller on a thread of its own with its share of the jobs.
+fn called(name: &str, mut callers: Vec<Job>) -> Contender<'static> {
+    let each = JOBS / callers.len() as u64;
+    Contender::sampled(name, move |count| {
+        on_threads(callers.iter_mut().collect(), count * each, |job| job())
+    })
+}
+
+/// The callers' jobs one caller after the other, shared out to plain threads.
+fn best_schedule(work: &Work, callers: usize, threads: usize) -> Contender<'static> {
+    let mut callers: Vec<Job> = (0..callers.max(threads)).map(|_| (work.raw)()).collect();
+    let each = JOBS / callers.len() as u64;
+    Contender::sampled("best schedule", move |count| {
+        let own = callers.len() / threads;
+        on_threads(callers.chunks_mut(own).collect(), 1, |jobs| {
+            for job in &mut **jobs {
+                (0..count * each).for_each(|_| job());
+            }
+        })
+    })
+}
+
+fn repeated(times: usize, mut job: Job) -> Job {
+    Box::new(move || (0..times).for_each(|_| job()))
+}
+
+fn in_turn(mut jobs: [Job; 4]) -> Job {
+    Box::new(move || jobs.iter_mut().for_each(|job| job()))
+}
+
+fn backend(budget: usize) -> CpuBackend {
+    CpuBackend::builder()
+        .threads(budget)
+        .provider_preference(Preference::Only("native".to_owned()))
+        .build()
+        .expect("a backend of so many threads with the native provider")
+}
+
+fn tensor(extents: &[usize]) -> Tensor {
+    let elements = scattered(extents.iter().product(), -1.0, 1.0);
+    Tensor::from_vec_col_major(extents, elements).expect("invariant: so many elements")
+}
+
+/// A product of two square matrices, each admitted by itself.
+fn products(budget: usize, n: usize) -> Job {
+    let mut operations = backend(budget);
+    let (lhs, rhs) = (tensor(&[n, n]), tensor(&[n, n]));
+    Box::new(move || {
+        let product = operations.matmul(black_box(&lhs), black_box(&rhs));
+        black_box(&product.expect("operands that agree"));
+    })
+}
+
+fn raw_products(n: usize) -> Job {
+    let (lhs, rhs) = (scattered(n * n, -1.0, 1.0), scattered(n * n, -1.0, 1.0));
+    let mut out = vec![0.0; n * n];
+    Box::new(move || {
+        let (lhs, rhs) = (black_box(&lhs[..]), black_box(&rhs[..]));
+        gemm_f64(Product { m: n, n, k: n, lhs, rhs, out: &mut out }, 1, 1);
+    })
+}
+
+fn shared_products(budget: usize, n: usize) -> Job {
+    let matrix = || Mat::from_fn(n, n, |row, column| ((row * n + column) as f64 * 0.37).sin());
+    let (lhs, rhs, mut out) = (matrix(), matrix(), Mat::zeros(n, n));
+    let par = if budget > 1 { Par::rayon(budget) } else { Par::Seq };
+    Box::new(move || {
+        matmul(&mut out, Accum::Replace, black_box(&lhs), black_box(&rhs), 1.0, par);
+    })
+}
+
+/// Additions that depend on each other.
+const LINKS: usize = 100;
+/// Elements of each addition.
+const LINK: usize = 1000;
+
+/// A chain in an execution scope.
+fn chains(budget: usize) -> Job {
+    let owner = backend(budget);
+    let mut operations = owner.clone();
+    let x = tensor(&[LINK]);
+    Box::new(move || {
+        let chain = owner.with_execution_scope(|| {
+            let mut y = operations.add(&x, black_box(&x))?;
+            for _ in 1..LINKS {
+                y = operations.add(&y, black_box(&x))?;
+            }
+            Ok::<_, tenferro_cpu::Error>(y)
+        });
+        black_box(&chain.expect("no other scope is open").expect("operands of one shape"));
+    })
+}
+
+fn raw_chains() -> Job {
+    let x = scattered(LINK, -1.0, 1.0);
+    Box::new(move || {
+        let mut y = add_fresh(&x, black_box(&x));
+        for _ in 1..LINKS {
+            y = add_fresh(&y, black_box(&x));
+        }
+        black_box(&y);
+    })
+}
+
+const TERMS: usize = 1_000_000;
+
+fn sums(budget: usize) -> Job {
+    let mut operations = backend(budget);
+    let x = tensor(&[TERMS]);
+    Box::new(move || {
+        let total = operations.sum(black_box(&x), [0], KeepAxes::Drop);
+        black_box(&total.expect("an axis that is there"));
+    })
+}
+
+fn raw_sums() -> Job {
+    let x = scattered(TERMS, -1.0, 1.0);
+    Box::new(move || {
+        black_box(sum(black_box(&x[..])));
+    })
+}
+
+fn shared_sums(budget: usize) -> Job {
+    if budget == 1 {
+        return raw_sums();
+    }
+    let x = scattered(TERMS, -1.0, 1.0);
+    Box::new(move || {
+        let parts = black_box(&x[..]).par_chunks(TERMS.div_ceil(2 * budget));
+        black_box(parts.map(sum).sum::<f64>());
+    })
+}
