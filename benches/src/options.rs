@@ -13,6 +13,8 @@ pub struct Options {
     pub plan: Plan,
     /// Where the rows go besides the screen.
     pub json: Option<PathBuf>,
+    /// A file whose rows are brought up to date.
+    pub record: Option<PathBuf>,
     /// The patterns of permutation to run instead of the built-in ones.
     pub patterns: Option<Vec<Pattern>>,
     /// Commands that start peers in processes of their own.
@@ -43,6 +45,7 @@ impl Options {
             mode: Mode::Measure,
             plan: Plan::full(),
             json: None,
+            record: None,
             patterns: None,
             peers: Vec::new(),
             filters: Vec::new(),
@@ -59,6 +62,7 @@ impl Options {
                     options.mode = Mode::Repeat(count);
                 }
                 "--json" => options.json = Some(value(word, &mut words)?.into()),
+                "--record" => options.record = Some(value(word, &mut words)?.into()),
                 "--patterns" => {
                     options.patterns = Some(Pattern::read(value(word, &mut words)?.as_ref())?);
                 }

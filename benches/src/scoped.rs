@@ -27,7 +27,7 @@ pub fn scoped<R>(
         }
         start.elapsed()
     };
-    Contender::sampled("scope", move |count| {
+    Contender::sampled("in scope", move |count| {
         owner.with_execution_scope(|| repeat(count)).expect("no other scope is open")
     })
 }

@@ -1,12 +1,11 @@
 //! A running suite: measures the cases that are asked for, shows them, and keeps the rows.
 
-use std::path::Path;
 use std::process::ExitCode;
-use std::{fs, io};
 
 use tenferro_bench_worker::{Movement, Task};
 
 use super::peer::Peer;
+use super::rows::{merge, read_rows, write_rows};
 use super::{Case, Error, Measurement, Mode, Options, Pattern, Plan, Row, measure};
 
 /// A running suite.
@@ -151,7 +150,7 @@ impl Suite {
         self.rows.extend(rows);
     }
 
-    /// Writes the rows to the file of `--json`, if there is one, and returns them.
+    /// Writes the rows to the files of `--json` and `--record`, and returns them.
     ///
     /// # Errors
     /// [`Error::NoCase`] if no case ran, [`Error::Json`] if the file cannot be written,
@@ -169,16 +168,15 @@ impl Suite {
             return Err(Error::NoCase { suite: self.name, filters: self.options.filters });
         }
         if let Some(path) = self.options.json {
-            write(&path, &self.rows).map_err(|source| Error::Json { path, source })?;
+            write_rows(&path, &self.rows).map_err(|source| Error::Json { path, source })?;
+        }
+        if let Some(path) = self.options.record {
+            let old = if path.exists() { read_rows(&path) } else { Ok(Vec::new()) };
+            let recorded = old.and_then(|old| write_rows(&path, &merge(old, &self.rows)));
+            recorded.map_err(|source| Error::Json { path, source })?;
         }
         Ok(self.rows)
     }
-}
-
-/// Writes one JSON object a line.
-fn write(path: &Path, rows: &[Row]) -> io::Result<()> {
-    let lines: Vec<String> = rows.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
-    fs::write(path, lines.join("\n") + "\n")
 }
 
 fn heading() -> String {

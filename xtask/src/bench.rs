@@ -14,7 +14,7 @@ pub(super) const PEERS_MANIFEST: &str = "benches/peers/Cargo.toml";
 
 pub(super) const COMMAND: Command = Command {
     name: "bench",
-    arguments: "SUITE [--quick] [--python] [--light] [--json FILE]",
+    arguments: "SUITE [--quick] [--python] [--light] [--record]",
     about: "measure a suite against its limit and its peers",
     details: || {
         let mut text = String::from("The suites:\n\n");
@@ -24,7 +24,11 @@ pub(super) const COMMAND: Command = Command {
         text.push_str(OPTIONS);
         text
     },
-    run: |workspace, arguments| {
+    run: |workspace, mut arguments| {
+        if arguments.flag("--report") {
+            arguments.finish_alone()?;
+            return report("page").run(workspace.root());
+        }
         let here = std::env::current_dir()
             .map_err(|error| Failure::Red(format!("the current folder: {error}")))?;
         let plan = plan(&here, workspace.root(), arguments)?;
@@ -36,17 +40,28 @@ pub(super) const COMMAND: Command = Command {
             let program = workspace.root().join("target/release").join(plan.name);
             return callgrind::count(workspace.root(), &program.to_string_lossy(), &filters);
         }
+        if plan.recorded {
+            report("machine").run(workspace.root())?;
+        }
         plan.suite.run(workspace.root())
     },
 };
+
+/// The line that makes a part of the report.
+fn report(part: &str) -> Step {
+    Step::cargo(["run", "--release", "--package", "tenferro-bench-report", "--", part, "docs"])
+}
 
 const OPTIONS: &str = "
   --quick         shorter samples, still 21 rounds or more
   --python        with NumPy, PyTorch and JAX, which `peers install python` gets
   --light         without the peers that take minutes to build
   --callgrind     count instructions of ours with valgrind instead of measuring
+  --record        bring the suite's rows in docs/performance up to date
   --json FILE     write the rows to FILE too, one JSON object a line
   --patterns FILE for `permute`: run the patterns of a JSON file instead of its own
+
+`bench --report` makes docs/performance.md from the recorded rows.
 
 Words after `--` go to the suite: parts of case names, to run only those.
 ";
@@ -118,6 +133,8 @@ struct Plan {
     name: &'static str,
     /// The cases whose instructions are counted; `None` if they are measured.
     instructions: Option<Vec<String>>,
+    /// Whether the rows go to docs/performance.
+    recorded: bool,
     peers: Vec<&'static RustPeer>,
     suite: Step,
 }
@@ -128,6 +145,7 @@ fn plan(here: &Path, root: &Path, mut arguments: Arguments) -> Result<Plan, Fail
     let python = arguments.flag("--python");
     let light = arguments.flag("--light");
     let callgrind = arguments.flag("--callgrind");
+    let recorded = arguments.flag("--record");
     let json = arguments.option("--json")?;
     let patterns = arguments.option("--patterns")?;
     let name = arguments.positional();
@@ -144,7 +162,13 @@ fn plan(here: &Path, root: &Path, mut arguments: Arguments) -> Result<Plan, Fail
         let build = Step::cargo(["build", "--release", "--package", suite.package])
             .args(["--bin", suite.name]);
         let (name, peers) = (suite.name, Vec::new());
-        return Ok(Plan { name, instructions: Some(filters), peers, suite: build });
+        return Ok(Plan {
+            name,
+            instructions: Some(filters),
+            recorded: false,
+            peers,
+            suite: build,
+        });
     }
     let peers: Vec<&RustPeer> =
         RUST_PEERS.iter().filter(|peer| !light && suite.peers.contains(&peer.name)).collect();
@@ -164,6 +188,9 @@ fn plan(here: &Path, root: &Path, mut arguments: Arguments) -> Result<Plan, Fail
             step = step.args([option.to_owned(), here.join(file).to_string_lossy().into_owned()]);
         }
     }
+    if recorded {
+        step = step.args(["--record".to_owned(), format!("docs/performance/{}.jsonl", suite.name)]);
+    }
     for command in &commands {
         step = step.args(["--peer".to_owned(), json_list(command)]);
     }
@@ -171,7 +198,7 @@ fn plan(here: &Path, root: &Path, mut arguments: Arguments) -> Result<Plan, Fail
         // Old builds of OpenBLAS may be told here to use slow kernels; a peer is not.
         step = step.unset("OPENBLAS_CORETYPE").unset("OPENBLAS_L2_SIZE");
     }
-    Ok(Plan { name: suite.name, instructions: None, peers, suite: step.args(filters) })
+    Ok(Plan { name: suite.name, instructions: None, recorded, peers, suite: step.args(filters) })
 }
 
 fn suite(name: Option<&str>) -> Result<&'static Suite, Failure> {

@@ -62,8 +62,13 @@ const LAYERS: &[Layer] = &[
 ];
 
 /// Packages outside the layering.
-const OUTSIDE: &[&str] =
-    &["xtask", "tenferro-benches", "tenferro-bench-limits", "tenferro-bench-worker"];
+const OUTSIDE: &[&str] = &[
+    "xtask",
+    "tenferro-benches",
+    "tenferro-bench-limits",
+    "tenferro-bench-report",
+    "tenferro-bench-worker",
+];
 
 /// Compares the workspace with the table.
 pub(super) fn check(members: &[Member]) -> Result<(), Failure> {

@@ -9,7 +9,6 @@
 
 use std::hint::black_box;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use ndarray::Array1;
 use tenferro_bench_limits::add_fresh;
@@ -25,16 +24,23 @@ const LINKS: usize = 100;
 
 fn main() -> ExitCode {
     Suite::main("small", |suite| {
-        for (place, ours) in [("scope", in_scope as fn(usize) -> _), ("standalone", standalone)] {
-            for n in SIZES {
-                suite.case(&format!("{place}/add/f64/{n}"), THREADS, |name, threads| Case {
-                    name,
-                    threads,
-                    ours: ours(n),
-                    limit: limit(n),
-                    peers: vec![ndarray(n)],
-                });
-            }
+        for n in SIZES {
+            suite.case(&format!("scope/add/f64/{n}"), THREADS, |name, threads| Case {
+                name,
+                threads,
+                ours: in_scope(n),
+                limit: limit(n),
+                peers: vec![ndarray(n)],
+            });
+        }
+        for n in SIZES {
+            suite.case(&format!("standalone/add/f64/{n}"), THREADS, |name, threads| Case {
+                name,
+                threads,
+                ours: standalone(n),
+                limit: limit(n),
+                peers: vec![in_scope(n), ndarray(n)],
+            });
         }
         for n in SIZES {
             suite.case(&format!("scope/chain/f64/{n}"), THREADS, |name, threads| Case {
@@ -59,33 +65,19 @@ fn tensors(n: usize) -> [Tensor; 2] {
     })
 }
 
-fn backend() -> CpuBackend {
-    CpuBackend::with_threads(THREADS).expect("a backend of one thread")
-}
-
-/// The time of `count` additions.
-fn additions(operations: &mut CpuBackend, [x, y]: &[Tensor; 2], count: u64) -> Duration {
-    let start = Instant::now();
-    for _ in 0..count {
-        let sum = operations.add(black_box(x), black_box(y)).expect("operands of one shape");
-        black_box(&sum);
-    }
-    start.elapsed()
-}
-
 fn in_scope(n: usize) -> Contender<'static> {
-    let (owner, operands) = (backend(), tensors(n));
-    let mut operations = owner.clone();
-    Contender::sampled("scope", move |count| {
-        owner
-            .with_execution_scope(|| additions(&mut operations, &operands, count))
-            .expect("no other scope is open")
+    let [x, y] = tensors(n);
+    scoped(THREADS, move |operations| {
+        operations.add(black_box(&x), black_box(&y)).expect("operands of one shape")
     })
 }
 
 fn standalone(n: usize) -> Contender<'static> {
-    let (mut operations, operands) = (backend(), tensors(n));
-    Contender::sampled("standalone", move |count| additions(&mut operations, &operands, count))
+    let mut operations = CpuBackend::with_threads(THREADS).expect("a backend of one thread");
+    let [x, y] = tensors(n);
+    Contender::repeated("standalone", move || {
+        operations.add(black_box(&x), black_box(&y)).expect("operands of one shape")
+    })
 }
 
 fn limit(n: usize) -> Contender<'static> {
