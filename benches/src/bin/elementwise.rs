@@ -86,7 +86,17 @@ const FUNCTIONS: &[Function] = &[
         f64: f64::ln,
         f32: f32::ln,
     },
+    Function {
+        name: "sin",
+        range: [-8.0, 8.0],
+        ours: |operations, x| operations.sin(x),
+        f64: f64::sin,
+        f32: f32::sin,
+    },
 ];
+
+/// The error function, which the standard library and so ndarray do not have.
+const ERF: [f64; 2] = [-3.0, 3.0];
 
 /// All cases of a dtype; `Other` is the one that it is converted to.
 fn rows<T: Real, Other: Real>(suite: &mut Suite, dtype: &str, threads: usize) {
@@ -128,6 +138,13 @@ fn rows<T: Real, Other: Real>(suite: &mut Suite, dtype: &str, threads: usize) {
             peers: ndarray_map(threads, function.range, move |x: T| x.apply(function)),
         });
     }
+    suite.case(&case("erf"), threads, |name, threads| Case {
+        name,
+        threads,
+        ours: unary::<T>(threads, ERF, |operations, x| operations.erf(x)),
+        limit: map_limit(threads, |x: T| x),
+        peers: Vec::new(),
+    });
 }
 
 /// The range of operands that are only added, compared or moved.
