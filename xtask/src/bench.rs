@@ -106,6 +106,20 @@ const SUITES: &[Suite] = &[
         peers: &["candle"],
     },
     Suite {
+        name: "index",
+        about: "elements picked and placed by position, and slices",
+        manifest: "Cargo.toml",
+        package: "tenferro-benches",
+        peers: &[],
+    },
+    Suite {
+        name: "sort",
+        about: "sorts of a vector and along both axes",
+        manifest: "Cargo.toml",
+        package: "tenferro-benches",
+        peers: &[],
+    },
+    Suite {
         name: "admission",
         about: "permits, scopes and empty operations, against a mutex and rayon's install",
         manifest: "Cargo.toml",
