@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::io;
 
 use candle_core::{DType, Device, Result, Tensor};
-use tenferro_bench_worker::{Movement, Operation, Task, serve};
+use tenferro_bench_worker::{Movement, Operation, serve};
 
 fn main() -> io::Result<()> {
     serve("candle", "0.11", |task| {
@@ -116,7 +116,8 @@ fn permute(movement: &Movement) -> Result<Option<Operation>> {
     let count: usize = shape.iter().product();
     let mut stride = 1;
     let dense = shape.iter().zip(strides).all(|(extent, &given)| {
-        let own = std::mem::replace(&mut stride, stride * extent);
+        let own = stride;
+        stride *= extent;
         given == own.cast_signed()
     });
     if !dense || count > LARGEST {
