@@ -71,3 +71,8 @@ struct AutomaticDifferentiation;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/programs.md")]
 struct Programs;
+
+/// As those of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/execution-scopes.md")]
+struct ExecutionScopes;
