@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use tenferro_engine::{CpuEngine, refused};
-use tenferro_ops::{Engine, LaneJob, Scale};
+use tenferro_ops::{Engine, Inputs, LaneJob, Scale};
 use tenferro_scope::{DomainOwnership, ResourceDomain, RuntimeIdentity};
 use tenferro_tensor::{Contraction, Operand, OperandMut, Primitive, Tensor, Vocabulary};
 
@@ -231,6 +231,10 @@ impl Engine for CpuBackend {
         }
         let backend = &*self;
         self.shared.engine.run_lanes(jobs, || backend.clone(), job)
+    }
+
+    fn donate(&mut self, primitive: &Primitive, inputs: Inputs<'_>) -> Result<Tensor> {
+        self.shared.engine.donate(primitive, inputs)
     }
 }
 

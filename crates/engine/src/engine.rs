@@ -101,20 +101,45 @@ impl CpuEngine {
     }
 
     /// Carries out one primitive inside of an admitted operation.
+    #[inline]
     pub(super) fn run(
         &self,
         workers: &dyn Workers,
         primitive: &Primitive,
         inputs: &[Operand<'_>],
     ) -> Result<Tensor> {
+        if is_like_first(primitive, inputs) {
+            if let Some(result) = self.run_small(primitive, inputs) {
+                return Ok(result);
+            }
+        }
+        self.run_any(workers, primitive, inputs)
+    }
+
+    /// The result of a small elementwise operation that has the dtype and shape of the first operand; `None` if it has to
+    /// go the general way.
+    #[inline]
+    fn run_small(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Option<Tensor> {
+        let (dtype, shape) = (inputs[0].dtype(), inputs[0].shape());
+        let mut block = None;
+        kernel::small(primitive, inputs, || {
+            let bytes = shape.elements() * dtype.size();
+            Some(block.insert(self.pool.take(bytes)?).data())
+        })?;
+        // SAFETY: the kernel has written as many elements of the dtype to the block's data, which are aligned.
+        block.map(|block| unsafe { Tensor::from_block(block, dtype, shape.clone()) })
+    }
+
+    #[inline(never)]
+    fn run_any(
+        &self,
+        workers: &dyn Workers,
+        primitive: &Primitive,
+        inputs: &[Operand<'_>],
+    ) -> Result<Tensor> {
         let grant = self.grant(workers);
-        let mut out = if is_like_first(primitive, inputs) {
-            // Straight into the result's head, where the general way has a copy between.
-            grant.allocate(primitive.name(), inputs[0].dtype(), inputs[0].shape().clone())?
-        } else {
-            let Meta { dtype, shape } = infer(primitive, inputs)?;
-            grant.allocate(primitive.name(), dtype, shape)?
-        };
+        let Meta { dtype, shape } = infer(primitive, inputs)?;
+        let mut out = grant.allocate(primitive.name(), dtype, shape)?;
         kernel::compute(&grant, primitive, inputs, &mut out.as_operand_mut())?;
         // SAFETY: a kernel that returns without an error has written every element.
         Ok(unsafe { out.assume_init() })
@@ -147,13 +172,13 @@ impl CpuEngine {
 
     /// How many CPUs an operation has work for, judged by its operands before they are checked.
     #[inline]
-    fn breadth(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Breadth {
+    pub(super) fn breadth(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Breadth {
         // Alone, nothing can be shared out.
         if self.domain.width() == 1 { Breadth::Narrow } else { breadth(primitive, inputs) }
     }
 
     #[inline]
-    fn grant<'g>(&'g self, workers: &'g dyn Workers) -> Grant<'g> {
+    pub(super) fn grant<'g>(&'g self, workers: &'g dyn Workers) -> Grant<'g> {
         Grant::new(workers, &self.pool, &self.providers)
     }
 }

@@ -1,6 +1,6 @@
 //! A session: one admitted operation in which a closure runs many.
 
-use tenferro_ops::{Engine, LaneJob, Scale};
+use tenferro_ops::{Engine, Inputs, LaneJob, Scale};
 use tenferro_scope::{Breadth, GrantedWorkers};
 use tenferro_tensor::{Contraction, Operand, OperandMut, Primitive, Result, Tensor, Vocabulary};
 
@@ -64,5 +64,9 @@ impl Engine for Session<'_> {
             .workers
             .map_lanes(jobs, lane, |session, index| failures.watch(index, || job(session, index)));
         results.into_iter().collect()
+    }
+
+    fn donate(&mut self, primitive: &Primitive, inputs: Inputs<'_>) -> Result<Tensor> {
+        self.engine.run_donated(&self.workers, primitive, inputs)
     }
 }

@@ -27,6 +27,7 @@ mod mapped;
 mod ndarray;
 mod offsets;
 mod operand;
+mod pages;
 mod params;
 mod random;
 mod scalar;

@@ -13,7 +13,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering, fence},
 };
 
-use crate::{DType, Shape};
+use crate::{DType, Shape, pages};
 
 /// The alignment of data: a cache line, and the widest vector register.
 const ALIGNMENT: usize = 64;
@@ -68,7 +68,9 @@ impl Block {
     pub fn allocate(capacity: usize) -> Option<Self> {
         let layout = Self::layout(capacity)?;
         // SAFETY: the layout holds at least the header, so it is not of size zero.
-        let header = NonNull::new(unsafe { alloc::alloc(layout) })?.cast::<Header>();
+        let memory = NonNull::new(unsafe { alloc::alloc(layout) })?;
+        pages::prefer_large(memory, layout.size());
+        let header = memory.cast::<Header>();
         // SAFETY: the allocation is aligned for and at least as large as the header; data start right behind it.
         unsafe {
             let data = header.add(1).cast::<u8>();
@@ -222,6 +224,11 @@ impl Storage {
     #[inline]
     pub(crate) fn data(&self) -> NonNull<u8> {
         self.header().data
+    }
+
+    /// Whether the data may be made another result's: this is the only handle, and they are the block's own.
+    pub(crate) fn is_reusable(&self) -> bool {
+        self.is_unique() && self.header().lender.is_none()
     }
 
     /// Whether the data may be written through this handle: it is the only one, and they are not read-only.

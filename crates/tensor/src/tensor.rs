@@ -181,6 +181,17 @@ impl Tensor {
         TypedTensor::new(self).map_err(|tensor| tensor.wrong_dtype::<T>("typed"))
     }
 
+    /// The memory of a tensor that nobody shares, to be written as another result of the same dtype and shape; the tensor
+    /// itself if it is shared, or its elements were lent to it.
+    ///
+    /// The elements are there until they are written.
+    ///
+    /// # Errors
+    /// The tensor.
+    pub fn into_uninit(self) -> std::result::Result<Uninit, Tensor> {
+        if self.storage.is_reusable() { Ok(Uninit::over(self.storage)) } else { Err(self) }
+    }
+
     fn make_writable(&mut self, op: &'static str) -> Result<()> {
         if !self.storage.is_writable() {
             let copy = Uninit::allocate(op, self.dtype(), self.shape().clone())?;

@@ -52,6 +52,11 @@ impl Uninit {
         }
     }
 
+    /// The memory of a storage that has one handle and is not lent.
+    pub(crate) fn over(storage: Storage) -> Self {
+        Self { storage }
+    }
+
     /// The element type.
     #[must_use]
     #[inline]

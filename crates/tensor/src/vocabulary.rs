@@ -175,10 +175,18 @@ macro_rules! define_vocabulary {
             $($operand: &$Type,)*
             $($($param: impl Into<$ty>,)+)?
         ) -> Result<$result> {
-            let primitive = Primitive::$family($family::$variant $({ $($param: $param.into()),+ })?);
-            let result = self.apply(&primitive, &[$($operand.as_operand()),*])?;
+            define_vocabulary!(@primitive primitive $family $variant $($($param)+)?);
+            let result = self.apply(primitive, &[$($operand.as_operand()),*])?;
             FromTensor::from_tensor(stringify!($method), result)
         }
+    };
+    // A row without parameters is a static: nothing is built, and nothing dropped.
+    (@primitive $primitive:ident $family:ident $variant:ident) => {
+        static PRIMITIVE: Primitive = Primitive::$family($family::$variant);
+        let $primitive = &PRIMITIVE;
+    };
+    (@primitive $primitive:ident $family:ident $variant:ident $($param:ident)+) => {
+        let $primitive = &Primitive::$family($family::$variant { $($param: $param.into()),+ });
     };
     (@arity (many $operand:ident: $Type:ident)) => { None };
     (@arity ($($operand:ident: $Type:ident),*)) => { Some(<[&str]>::len(&[$(stringify!($operand)),*])) };

@@ -10,8 +10,11 @@ mod dot;
 mod elementwise;
 mod fill;
 mod float_state;
+mod function;
 mod gather;
+mod isa;
 mod lookup;
+mod math;
 mod place;
 mod reduce;
 mod scan;
@@ -19,6 +22,7 @@ mod scatter;
 mod share;
 mod sort;
 mod sort_keys;
+mod stream;
 mod structure;
 mod walk;
 mod window;
@@ -30,6 +34,7 @@ use tenferro_tensor::{DType, Dot, Operand, OperandMut, Primitive, Result, Shape,
 use crate::pool::BufferPool;
 
 pub(crate) use dot::contract;
+pub(crate) use elementwise::small;
 pub use float_state::is_default as has_default_float_state;
 pub(crate) use share::pays;
 
@@ -66,7 +71,6 @@ impl<'g> Grant<'g> {
     }
 
     /// Memory for a result of the operation `op`.
-    #[inline]
     pub(crate) fn allocate(&self, op: &'static str, dtype: DType, shape: Shape) -> Result<Uninit> {
         Uninit::with_blocks(op, dtype, shape, |bytes| self.pool.take(bytes))
     }
