@@ -54,7 +54,10 @@ fn a_result_takes_the_memory_of_an_operand_that_is_given() {
         let x = own(&mut backend, ELEMENTS);
         let at = place(&x);
         let result = donated(&mut backend, Analytic::Sqrt, vec![x.into()]);
-        assert_eq!((place(&result), result.as_slice::<f64>().unwrap()), (at, root.as_slice().unwrap()));
+        assert_eq!(
+            (place(&result), result.as_slice::<f64>().unwrap()),
+            (at, root.as_slice().unwrap())
+        );
     }
 }
 
@@ -74,7 +77,8 @@ fn what_is_shared_or_lent_or_of_another_kind_is_left_alone() {
     let row = Elementwise::Compare { relation: Comparison::Eq };
     let result = donated(&mut backend, row, vec![x.into(), y.into()]);
     assert_eq!(result.elements(), ELEMENTS);
-    let refused = backend.donate(&Elementwise::Add.into(), vec![lent(2).into(), lent(3).into()].into());
+    let refused =
+        backend.donate(&Elementwise::Add.into(), vec![lent(2).into(), lent(3).into()].into());
     assert!(refused.is_err());
 }
 

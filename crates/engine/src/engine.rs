@@ -108,10 +108,10 @@ impl CpuEngine {
         primitive: &Primitive,
         inputs: &[Operand<'_>],
     ) -> Result<Tensor> {
-        if is_like_first(primitive, inputs) {
-            if let Some(result) = self.run_small(primitive, inputs) {
-                return Ok(result);
-            }
+        if is_like_first(primitive, inputs)
+            && let Some(result) = self.run_small(primitive, inputs)
+        {
+            return Ok(result);
         }
         self.run_any(workers, primitive, inputs)
     }

@@ -80,7 +80,9 @@ pub(crate) fn small(
 ) -> Option<()> {
     let first = inputs.first()?;
     let elements = first.shape().elements();
-    if elements > FEW || !inputs.iter().all(|x| x.strides().is_none() && x.shape().elements() == elements) {
+    if elements > FEW
+        || !inputs.iter().all(|x| x.strides().is_none() && x.shape().elements() == elements)
+    {
         return None;
     }
     let mut kernel = Kernel::empty();
@@ -104,9 +106,9 @@ pub(crate) fn small(
 fn is_dense(inputs: &[Operand<'_>], out: &mut OperandMut<'_>) -> bool {
     let (elements, data) = (out.shape().elements(), out.data());
     out.strides().is_none()
-        && inputs.iter().all(|x| {
-            x.strides().is_none() && x.shape().elements() == elements && x.data() != data
-        })
+        && inputs
+            .iter()
+            .all(|x| x.strides().is_none() && x.shape().elements() == elements && x.data() != data)
 }
 
 /// The first elements of inputs, so many elements further.
@@ -141,7 +143,9 @@ fn general(
     let operands: smallvec::SmallVec<[Operand<'_>; 3]> = inputs
         .iter()
         .zip(&packed)
-        .map(|(&input, packed)| packed.as_ref().map_or(input, tenferro_tensor::AsOperand::as_operand))
+        .map(|(&input, packed)| {
+            packed.as_ref().map_or(input, tenferro_tensor::AsOperand::as_operand)
+        })
         .collect();
     let streams = Streams::new(&operands, out);
     if let Some(check) = kernel.check {
@@ -191,7 +195,8 @@ fn dense(
         let failed = AtomicBool::new(false);
         grant.share(elements, cost, |range| {
             // SAFETY: the range is inside of every input.
-            let found = unsafe { (check.finds)(&places(inputs, range.start), range.len(), kernel.word) };
+            let found =
+                unsafe { (check.finds)(&places(inputs, range.start), range.len(), kernel.word) };
             failed.fetch_or(found, Ordering::Relaxed);
         });
         if failed.into_inner() {

@@ -49,7 +49,11 @@ impl Kernel {
     ///
     /// Filled in and not returned: a result that is wrapped and moved costs a small operation as much as its elements.
     #[inline]
-    pub(super) fn elementwise(&mut self, row: &Elementwise, dtype: DType) -> Result<(), Validation> {
+    pub(super) fn elementwise(
+        &mut self,
+        row: &Elementwise,
+        dtype: DType,
+    ) -> Result<(), Validation> {
         visit_elementwise(row, dtype, Erase::<true>(self))
     }
 
@@ -190,7 +194,11 @@ impl<A: Scalar, B: Scalar, C: Scalar, F: Ternary<A, B, C>> Loop for TernaryLoop<
 ///
 /// # Safety
 /// There must be `length` initialised elements of `T` at both places.
-unsafe fn finds<T: Scalar, F: Binary<T>>([lhs, rhs, ..]: &Places, length: usize, word: Word) -> bool {
+unsafe fn finds<T: Scalar, F: Binary<T>>(
+    [lhs, rhs, ..]: &Places,
+    length: usize,
+    word: Word,
+) -> bool {
     let (lhs, rhs) = (lhs.cast::<T>(), rhs.cast::<T>());
     // SAFETY: the word is the function that the check was made with.
     let function: F = unsafe { word.get() };

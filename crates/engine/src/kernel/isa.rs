@@ -123,7 +123,12 @@ pub(super) fn compiled<L: Loop>() -> Run {
 ///
 /// # Safety
 /// As for [`Loop::run`].
-pub(super) unsafe fn baseline<L: Loop>(out: NonNull<u8>, inputs: &Places, length: usize, word: Word) {
+pub(super) unsafe fn baseline<L: Loop>(
+    out: NonNull<u8>,
+    inputs: &Places,
+    length: usize,
+    word: Word,
+) {
     // SAFETY: the caller keeps the contract.
     unsafe { L::run(out, inputs, length, word) }
 }

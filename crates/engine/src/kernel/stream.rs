@@ -106,7 +106,9 @@ impl Streams {
         while at < range.end {
             let length = self.chunk(at, most.min(range.end - at));
             let mut places = [NonNull::dangling(); 3];
-            for (place, (stream, buffer)) in self.inputs[..self.count].iter().zip(&mut *buffers).enumerate() {
+            for (place, (stream, buffer)) in
+                self.inputs[..self.count].iter().zip(&mut *buffers).enumerate()
+            {
                 places[place] = stream.read(at, length, buffer);
             }
             let (to, direct) = match self.out.direct(at, length) {
@@ -280,7 +282,7 @@ fn copy_run(
 }
 
 /// # Safety
-/// There must be `length` elements of `T` at both places, the strides apart, which do not overlap.
+/// There must be `length` elements of the size of `T` at both places, the strides apart, which do not overlap.
 unsafe fn copy_elements<T: Copy>(
     from: NonNull<u8>,
     step: isize,
@@ -288,20 +290,21 @@ unsafe fn copy_elements<T: Copy>(
     out_step: isize,
     length: usize,
 ) {
-    let (from, to) = (from.cast::<T>(), to.cast::<T>());
-    // SAFETY: the caller says so.
+    let (source, target) = (from.cast::<T>(), to.cast::<T>());
+    // SAFETY: the caller says so. A complex number is aligned as its parts are, and not as a `T`.
     unsafe {
         match (step, out_step) {
-            (1, 1) => to.copy_from_nonoverlapping(from, length),
+            (1, 1) => to.copy_from_nonoverlapping(from, length * size_of::<T>()),
             (0, 1) => {
-                let value = from.read();
+                let value = source.read_unaligned();
                 for at in 0..length {
-                    to.add(at).write(value);
+                    target.add(at).write_unaligned(value);
                 }
             }
             _ => {
                 for at in 0..length.cast_signed() {
-                    to.offset(at * out_step).write(from.offset(at * step).read());
+                    let value = source.offset(at * step).read_unaligned();
+                    target.offset(at * out_step).write_unaligned(value);
                 }
             }
         }

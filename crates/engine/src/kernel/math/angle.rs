@@ -1,10 +1,11 @@
 //! The reduction of an angle to the quarter turn nearest to it.
 //!
 //! `x = n pi / 2 + r` with `pi / 2` in three parts of 53 bits; fused multiply-adds make the first step exact. Holds up
-//! to [`FAR`]; angles beyond are rare, and left to the C library, whose reduction knows all of `pi`'s bits.
+//! to [`FAR`]; angles beyond are rare, and left to the C library, whose reduction has as many bits of `pi`
+//! as they need, but for a few ulp where a huge angle is next to a quarter turn.
 
-use super::float::polynomial;
 use super::coefficients::{COS_F64, COS_NARROW, SIN_F64, SIN_NARROW};
+use super::float::polynomial;
 
 /// Angles from here are left to the C library.
 pub(super) const FAR: f64 = 268_435_456.0;
@@ -23,7 +24,7 @@ pub(super) struct Reduced<T> {
     pub(super) cos: T,
 }
 
-/// To within an ulp for any angle up to [`FAR`].
+/// To within an ulp for any angle up to [`FAR`]. The sine of a zero is that zero.
 #[inline(always)]
 pub(super) fn reduced(x: f64) -> Reduced<f64> {
     let rounded = x.mul_add(std::f64::consts::FRAC_2_PI, ROUNDER);
@@ -48,8 +49,8 @@ pub(super) fn reduced(x: f64) -> Reduced<f64> {
     let near = 1.0 - half;
     let tail = (square * square).mul_add(polynomial!(square, COS_F64), -(high * low));
     let cos = near + (((1.0 - near) - half) + tail);
-    // A zero keeps its sign.
-    Reduced { quarters: rounded.to_bits(), sin: sin.copysign(high), cos }
+    let sin = sin.copysign(if high == 0.0 { x } else { high });
+    Reduced { quarters: rounded.to_bits(), sin, cos }
 }
 
 /// For angles that came from `f32`, to within 2^-28.
@@ -61,9 +62,10 @@ pub(super) fn reduced_narrow(x: f64) -> Reduced<f64> {
     let r = (-n).mul_add(HALF_PI[1], first);
     let square = r * r;
     let sin = (square * r).mul_add(polynomial!(square, SIN_NARROW), r);
-    let cos = (square * square)
-        .mul_add(polynomial!(square, COS_NARROW), (-0.5_f64).mul_add(square, 1.0));
-    Reduced { quarters: rounded.to_bits(), sin: sin.copysign(r), cos }
+    let cos =
+        (square * square).mul_add(polynomial!(square, COS_NARROW), (-0.5_f64).mul_add(square, 1.0));
+    let sin = sin.copysign(if r == 0.0 { x } else { r });
+    Reduced { quarters: rounded.to_bits(), sin, cos }
 }
 
 /// The sine of an angle as many quarter turns further.

@@ -110,7 +110,7 @@ ROWS = [
 def main():
     print("//! Polynomial coefficients, constant term first. Written by `coefficients.py`, beside; do not edit.")
     print()
-    print("#![allow(clippy::excessive_precision, reason = \"the shortest digits that read back as the nearest float\")]")
+    print("#![allow(clippy::approx_constant, reason = \"the first term of 2^r is near ln 2, and not it\")]")
     for name, bits, (f, lo, hi, weight, text), degree in ROWS:
         poly, worst = remez(f, lo, hi, degree, weight)
         print()

@@ -19,7 +19,7 @@ impl<T: Float> Function<T> for Expm1 {
         let half = T::power_of_two(rounded - T::of(1.0));
         let halved = half.fma(less_one, half - T::of(0.5));
         // The halves of subnormals would be rounded, and -0 would lose its sign.
-        if rounded == T::ROUNDER { less_one } else { halved + halved }
+        if rounded == T::ROUNDER { less_one.copysign(x) } else { halved + halved }
     }
 }
 
