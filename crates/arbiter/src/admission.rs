@@ -6,32 +6,32 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::clock;
+use crate::clock::Clock;
 use crate::cpu_set::CpuSet;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fair::Policy;
-use crate::home::{self, Growth, Home};
+use crate::home::{self, Home};
 use crate::ledger::{Demand, Ledger};
+use crate::locked::Locked;
+use crate::patience::Patience;
 use crate::permit::ResourcePermit;
 use crate::pool::Pool;
 use crate::request::Request;
 use crate::seat::{Seat, Word};
 use crate::snapshot::Snapshot;
-use crate::sync::{Mutex, MutexGuard};
-use crate::waiting::Waiting;
+use crate::sync::{Bell, Mutex};
+use crate::waiting::{Stage, Waiting, Who};
 
-/// How long a request waits.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Patience {
-    /// Up to the policy's wait limit.
-    Limited,
-    /// Up to the wait limit and this moment.
-    Until(Instant),
-    /// Not at all: now or not.
-    None,
-    /// Not at all: now, if need be without a CPU.
+/// In which form a thread asks.
+#[derive(Clone, Copy)]
+pub(super) enum Form<'p> {
+    /// It waits, up to the wait limit and so long.
+    Wait(&'p Patience),
+    /// It does not wait: now or not.
+    Try,
+    /// It does not wait: now, if need be without a CPU.
     Overcommit,
 }
 
@@ -59,20 +59,25 @@ pub(super) struct Core {
     cpus: CpuSet,
     capacity: u32,
     policy: Policy,
+    clock: Box<dyn Clock>,
     pool: Pool,
     ledger: Mutex<Ledger>,
+    /// Where the alarm's thread sleeps.
+    alarm: Bell,
     slow_paths: AtomicU64,
     closed: AtomicBool,
 }
 
 impl Core {
-    pub(super) fn new(cpus: CpuSet, capacity: u32, policy: Policy) -> Self {
+    pub(super) fn new(cpus: CpuSet, capacity: u32, policy: Policy, clock: Box<dyn Clock>) -> Self {
         Self {
             cpus,
             capacity,
             policy,
+            clock,
             pool: Pool::new(capacity),
-            ledger: Mutex::new(Ledger::default()),
+            ledger: Mutex::new(Ledger::new()),
+            alarm: Bell::default(),
             slow_paths: AtomicU64::new(0),
             closed: AtomicBool::new(false),
         }
@@ -94,8 +99,20 @@ impl Core {
         &self.pool
     }
 
-    pub(super) fn lock(&self) -> &Mutex<Ledger> {
+    pub(super) fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    pub(super) fn mutex(&self) -> &Mutex<Ledger> {
         &self.ledger
+    }
+
+    pub(super) fn alarm_bell(&self) -> &Bell {
+        &self.alarm
+    }
+
+    pub(super) fn lock(&self) -> Locked<'_> {
+        Locked::new(self, self.ledger.lock())
     }
 
     /// No new permits will be asked for: threads drop the seats that they keep.
@@ -109,14 +126,14 @@ impl Core {
 
     pub(super) fn snapshot(&self) -> Snapshot {
         let slow_paths = self.slow_paths.load(Relaxed);
-        let mut snapshot = self.ledger.lock().snapshot(self, clock::now());
+        let mut snapshot = self.lock().snapshot(self, self.clock.now());
         snapshot.statistics.slow_paths = slow_paths;
         snapshot
     }
 
-    pub(super) fn lock_slowly(&self) -> MutexGuard<'_, Ledger> {
+    pub(super) fn lock_slowly(&self) -> Locked<'_> {
         self.slow_paths.fetch_add(1, Relaxed);
-        self.ledger.lock()
+        self.lock()
     }
 
     /// Serves a request on the calling thread.
@@ -124,9 +141,11 @@ impl Core {
     pub(super) fn admit(
         self: &Arc<Self>,
         request: &Request,
-        patience: Patience,
+        form: Form<'_>,
     ) -> Result<ResourcePermit> {
-        let Some(home) = home::take(self) else { return self.admit_newcomer(request, patience) };
+        let Some(home) = home::take(self) else {
+            return self.admit_slowly(self.newcomer(), request, form);
+        };
         if request.is_floating() {
             let want = request.max().min(self.capacity as usize) as u32;
             home.sign(request.name(), want);
@@ -134,16 +153,13 @@ impl Core {
                 return Ok(ResourcePermit::new(home));
             }
         }
-        self.admit_slowly(home, request, patience)
+        self.admit_slowly(home, request, form)
     }
 
+    /// A home for a thread that has none.
     #[cold]
-    fn admit_newcomer(
-        self: &Arc<Self>,
-        request: &Request,
-        patience: Patience,
-    ) -> Result<ResourcePermit> {
-        self.admit_slowly(home::register(self), request, patience)
+    pub(super) fn newcomer(self: &Arc<Self>) -> Box<Home> {
+        self.lock().newcomer(self)
     }
 
     #[cold]
@@ -151,9 +167,9 @@ impl Core {
         self: &Arc<Self>,
         home: Box<Home>,
         request: &Request,
-        patience: Patience,
+        form: Form<'_>,
     ) -> Result<ResourcePermit> {
-        match self.admit_home(&home, request, patience) {
+        match self.admit_home(&home, request, form) {
             Ok(()) => Ok(ResourcePermit::new(home)),
             Err(error) => {
                 home::put_back(home);
@@ -162,48 +178,41 @@ impl Core {
         }
     }
 
-    fn admit_home(&self, home: &Home, request: &Request, patience: Patience) -> Result<()> {
+    fn admit_home(self: &Arc<Self>, home: &Home, request: &Request, form: Form<'_>) -> Result<()> {
         let demand = Demand::new(request, &self.cpus, self.capacity)?;
         home.sign(request.name(), demand.max);
-        if request.is_floating() {
-            while home.spare() >= demand.min {
-                if home.enter(home.spare().min(demand.max)) {
-                    home.grow(demand.max, Growth::Always);
-                    return Ok(());
-                }
-            }
-            // All or nothing: a share of what is free is the ledger's business.
-            if home.enter_from_pool(demand.max, demand.max) {
-                return Ok(());
-            }
+        if request.is_floating() && home.enter_at_hand(demand.min, demand.max) {
+            return Ok(());
         }
-        let bond = demand.bond();
-        let max = demand.max;
         let limit = request.wait_limit_or(self.policy().wait_limit);
-        let word = self.admit_locked(home.seat(), demand, patience, limit)?;
-        home.settle(word, word.active().min(max), bond);
+        let word = self.admit_locked(home.seat(), &demand, form, limit)?;
+        home.settle(word, word.active().min(demand.max), demand.bond());
         Ok(())
     }
 
     fn admit_locked(
-        &self,
+        self: &Arc<Self>,
         seat: &Seat,
-        demand: Demand,
-        patience: Patience,
+        demand: &Demand,
+        form: Form<'_>,
         limit: Option<Duration>,
     ) -> Result<Word> {
         let mut ledger = self.lock_slowly();
         // What the seat still has joins the pool, so that the request is like any other.
         ledger.empty(self, seat);
-        let number = ledger.next_number();
-        ledger.queue.push_back(Waiting::new(number, seat, demand));
-        match patience {
-            Patience::None | Patience::Overcommit => ledger.admit_at_once(self, seat, patience)?,
-            Patience::Limited | Patience::Until(_) => {
-                ledger.dispatch(self, Some(seat.slot()));
-                if ledger.position(seat.slot()).is_some() {
-                    let deadline = if let Patience::Until(at) = patience { Some(at) } else { None };
-                    drop(self.wait(ledger, seat, deadline, limit)?);
+        let (who, label) = (Who::Thread(seat.slot()), seat.label());
+        let number =
+            ledger.queue.push(demand, |class| Waiting::new(who, class, demand.max, label));
+        match form {
+            Form::Try | Form::Overcommit => ledger.admit_at_once(self, seat, number, form)?,
+            Form::Wait(patience) => {
+                ledger.dispatch(self, Some(number));
+                let granted = ledger.queue.get(number).map(|waiting| &waiting.stage);
+                if let Some(Stage::Queued) = granted {
+                    ledger.unlist(seat.slot());
+                    self.wait(ledger, number, seat, patience, limit)?;
+                } else {
+                    ledger.queue.forget(number);
                 }
             }
         }
@@ -252,22 +261,17 @@ impl Core {
     /// Takes CPUs that idle threads have not used since somebody last looked, for a wider operation.
     #[cold]
     pub(super) fn take_from_idle(&self, seat: &Seat, width: u32, missing: u32) -> u32 {
-        let Some(mut ledger) = self.ledger.try_lock() else { return 0 };
+        let Some(guard) = self.ledger.try_lock() else { return 0 };
+        let mut ledger = Locked::new(self, guard);
         self.slow_paths.fetch_add(1, Relaxed);
         ledger.take_from_idle(self, seat, width, missing)
     }
 
     /// Gives a seat back, with all it has.
     pub(super) fn retire(&self, seat: &Seat) {
-        let mut ledger = self.ledger.lock();
+        let mut ledger = self.lock();
         ledger.empty(self, seat);
         ledger.unregister(seat.slot());
         ledger.dispatch(self, None);
-    }
-
-    /// The refusal of a request that was not to wait.
-    pub(super) fn would_block(ledger: &mut Ledger, waiting: &Waiting) -> Error {
-        let holders = ledger.holders_in_the_way(waiting, clock::now());
-        Error::WouldBlock { min: waiting.demand.min as usize, holders }
     }
 }

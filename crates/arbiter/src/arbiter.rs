@@ -7,10 +7,12 @@ use crate::allowed::{Sizing, allowed_cpus};
 use crate::cpu_set::CpuSet;
 use crate::error::Result;
 use crate::fair::{FairArbiter, Policy};
+use crate::patience::Patience;
 use crate::permit::ResourcePermit;
 use crate::request::Request;
 use crate::seat::MAX_CPUS;
 use crate::snapshot::Snapshot;
+use crate::task::PermitFuture;
 
 /// Grants CPUs to the threads that ask for them.
 ///
@@ -40,12 +42,28 @@ pub trait Arbiter: Send + Sync {
     /// [`WouldBlock`](crate::Error::WouldBlock), and what is wrong with the request.
     fn try_acquire(&self, request: &Request) -> Result<ResourcePermit>;
 
+    /// Waits for CPUs as long as `patience` allows; the wait limit counts too.
+    ///
+    /// # Errors
+    /// [`TimedOut`](crate::Error::TimedOut), [`Cancelled`](crate::Error::Cancelled),
+    /// [`WaitLimit`](crate::Error::WaitLimit), and what is wrong with the request.
+    fn acquire_within(&self, request: &Request, patience: &Patience) -> Result<ResourcePermit>;
+
     /// Waits for CPUs for at most `timeout`; the wait limit counts too.
     ///
     /// # Errors
-    /// [`TimedOut`](crate::Error::TimedOut), [`WaitLimit`](crate::Error::WaitLimit), and what is
-    /// wrong with the request.
-    fn acquire_timeout(&self, request: &Request, timeout: Duration) -> Result<ResourcePermit>;
+    /// As [`acquire_within`](Self::acquire_within).
+    fn acquire_timeout(&self, request: &Request, timeout: Duration) -> Result<ResourcePermit> {
+        self.acquire_within(request, &Patience::at_most(timeout))
+    }
+
+    /// The same as a future, which parks no thread and can be dropped at any time.
+    ///
+    /// The permit belongs to the thread that polls the future to its end; see [`PermitFuture`].
+    ///
+    /// # Errors
+    /// The future's result: as [`acquire_within`](Self::acquire_within).
+    fn acquire_async<'a>(&'a self, request: &Request, patience: &Patience) -> PermitFuture<'a>;
 
     /// Admits at once: on what is free, else overcommitted on one CPU, and counted.
     ///

@@ -4,17 +4,16 @@
 //! let go: every waiter that could run has its grant; every seat whose CPUs a waiter lacks is
 //! marked WANTED, so that the end of its operation comes back here.
 
-use std::collections::HashMap;
-
-use crate::admission::{Core, Patience};
-use crate::clock;
+use crate::admission::{Core, Form};
 use crate::cpu_set::CpuSet;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ledger::{Demand, Ledger, take_spare};
 use crate::matching::Matching;
+use crate::queue::Class;
 use crate::request::{ClaimKind, ProviderKey};
 use crate::seat::{Seat, Word};
 use crate::snapshot::WaitReason;
+use crate::waiting::Stage;
 
 /// A thread may pass a waiter if it starts that many operations within the bypass budget.
 const PASSING_PACE: u32 = 4;
@@ -22,23 +21,10 @@ const PASSING_PACE: u32 = 4;
 impl Ledger {
     /// Grants whatever can be granted, oldest first, and marks the seats that the others wait for.
     ///
-    /// `caller` is the slot of a waiter that is awake and needs no bell.
-    pub(super) fn dispatch(&mut self, core: &Core, caller: Option<usize>) {
+    /// `caller` is a request whose thread or future is awake and needs no call.
+    pub(super) fn dispatch(&mut self, core: &Core, caller: Option<u64>) {
         loop {
-            let mut place = 0;
-            while place < self.queue.len() {
-                match self.try_grant(core, place) {
-                    Ok(()) => self.announce(place, caller),
-                    Err(reason) => {
-                        self.queue[place].reason = reason;
-                        place += 1;
-                        // What could be had is in the pool by now, and everybody needs some.
-                        if reason == WaitReason::Cpus && core.pool().free() == 0 {
-                            break;
-                        }
-                    }
-                }
-            }
+            self.grant_all(core, caller);
             if self.queue.is_empty() {
                 if std::mem::take(&mut self.closed) {
                     core.pool().reopen();
@@ -54,19 +40,35 @@ impl Ledger {
         }
     }
 
-    fn announce(&mut self, place: usize, caller: Option<usize>) {
-        let granted = self.queue.remove(place).expect("invariant: the place is in the queue");
-        if caller != Some(granted.slot) {
-            self.statistics.notifications += 1;
-            self.statistics.hand_offs += 1;
-            self.entry(granted.slot).seat.bell.ring();
+    /// Tries the oldest request of each class in the order of age: the others of a class need the same,
+    /// and have more older ones, so that they fail if it does.
+    fn grant_all(&mut self, core: &Core, caller: Option<u64>) {
+        self.queue.begin_round();
+        while let Some(number) = self.queue.next_candidate() {
+            match self.try_grant(core, number) {
+                Ok(slot) => {
+                    self.queue.grant(number, slot);
+                    if caller != Some(number) {
+                        self.statistics.notifications += 1;
+                        self.statistics.hand_offs += 1;
+                        self.tell(number);
+                    }
+                }
+                Err(reason) => {
+                    self.queue.fail(number, reason);
+                    // What could be had is in the pool by now, and everybody needs some.
+                    if reason == WaitReason::Cpus && core.pool().free() == 0 {
+                        return;
+                    }
+                }
+            }
         }
     }
 
     /// Marks what the waiters lack; answers whether CPUs came free meanwhile.
     fn mark_wanted(&self) -> bool {
-        let short = |reason| self.queue.iter().any(|waiting| waiting.reason == reason);
-        let (any_cpus, of_sets) = (short(WaitReason::Cpus), short(WaitReason::CpuSet));
+        let any_cpus = self.queue.lacks(WaitReason::Cpus);
+        let of_sets = self.queue.lacks(WaitReason::CpuSet);
         if !any_cpus && !of_sets {
             return false;
         }
@@ -88,31 +90,32 @@ impl Ledger {
         freed || (any_cpus && !will_return)
     }
 
-    /// Serves a request that does not wait: the newest one in the queue.
+    /// Serves a request that does not wait: the youngest in the queue, of the thread on `seat`.
     pub(super) fn admit_at_once(
         &mut self,
         core: &Core,
         seat: &Seat,
-        patience: Patience,
+        number: u64,
+        form: Form<'_>,
     ) -> Result<()> {
-        let place = self.queue.len() - 1;
-        let outcome = self.try_grant(core, place);
-        let mut waiting = self.queue.pop_back().expect("invariant: it was just pushed");
-        let result = match outcome {
-            Ok(()) => Ok(()),
-            Err(reason)
-                if patience == Patience::Overcommit
-                    && self.may_overcommit(&waiting.demand, reason) =>
-            {
+        // No marks are left: nobody is to come to the lock for a request that is gone by then.
+        self.grant_all(core, Some(number));
+        let holders = match self.queue.get(number).map(|waiting| &waiting.stage) {
+            Some(Stage::Queued) => self.holders_in_the_way(number, core.clock().now()),
+            _ => Vec::new(),
+        };
+        let waiting = self.queue.forget(number).expect("invariant: it was just pushed");
+        let class = self.queue.class_of(&waiting);
+        let (demand, reason) = (class.demand.clone(), class.reason);
+        let result = match waiting.stage {
+            Stage::Granted { .. } => Ok(()),
+            _ if matches!(form, Form::Overcommit) && self.may_overcommit(&demand, reason) => {
                 let _ = seat.update(|word| Some(word.overcommitted()));
                 seat.count_overcommit();
-                self.bind(seat.slot(), &waiting.demand);
+                self.bind(seat.slot(), &demand);
                 Ok(())
             }
-            Err(reason) => {
-                waiting.reason = reason;
-                Err(Core::would_block(self, &waiting))
-            }
+            _ => Err(Error::WouldBlock { min: demand.min as usize, holders }),
         };
         // The attempt may have moved CPUs that others wait for.
         self.dispatch(core, None);
@@ -121,20 +124,22 @@ impl Ledger {
 
     fn may_overcommit(&self, demand: &Demand, reason: WaitReason) -> bool {
         let claimed = self.holders_against(demand)
-            || self.queue.iter().any(|w| w.demand.claims_against(demand));
+            || self.queue.classes().any(|class| class.demand.claims_against(demand));
         !demand.is_fixed()
             && !claimed
             && !matches!(reason, WaitReason::Provider(_) | WaitReason::CpuSet)
     }
 
-    /// Grants the waiter at `place` if it can run now and delays no older one.
-    fn try_grant(&mut self, core: &Core, place: usize) -> std::result::Result<(), WaitReason> {
-        let demand = self.queue[place].demand.clone();
-        let slot = self.queue[place].slot;
+    /// Grants a request if it can run now and delays no older one; answers on which seat.
+    fn try_grant(&mut self, core: &Core, number: u64) -> std::result::Result<usize, WaitReason> {
+        let waiting = self.queue.get(number).expect("invariant: a candidate is in the queue");
+        let slot = waiting.slot();
+        let demand =
+            Demand { max: waiting.max, ..self.queue.class_of(waiting).demand.clone() };
         if let Some(claim) = demand.claim.filter(|_| self.holders_against(&demand)) {
             return Err(WaitReason::Provider(claim.key));
         }
-        if !self.fits_beside_older(core, place) {
+        if !self.fits_beside_older(core, number, &demand) {
             return Err(WaitReason::OlderWaiters);
         }
         let limit = self.widest(core, slot, &demand);
@@ -142,18 +147,25 @@ impl Ledger {
         if limit < least {
             return Err(WaitReason::CpuSet);
         }
-        let want = self.fair_width(core, place, &demand).min(limit).max(least);
+        let want = self.fair_width(core, slot, &demand).min(limit).max(least);
         let cpus = self.gather(core, want);
         let alone = |ledger: &Self| !ledger.entries().any(|entry| entry.seat.latest().is_over());
         if cpus < least || (demand.is_unbounded() && !alone(self)) {
             core.pool().put(cpus);
             return Err(WaitReason::Cpus);
         }
+        let slot = match slot {
+            Some(slot) => {
+                self.list(slot);
+                slot
+            }
+            None => self.keeper(number, core.clock().now()),
+        };
         let fixed = |word: Word| if demand.is_fixed() { word.with_fixed() } else { word };
         let _ = self.entry(slot).seat.update(|word| Some(fixed(word.granted(cpus))));
         self.bind(slot, &demand);
-        self.entry_mut(slot).granted = self.queue[place].number;
-        Ok(())
+        self.entry_mut(slot).granted = number;
+        Ok(slot)
     }
 
     fn bind(&mut self, slot: usize, demand: &Demand) {
@@ -167,55 +179,67 @@ impl Ledger {
             && self.entries().any(|e| e.bound.as_ref().is_some_and(|b| b.claims_against(demand)))
     }
 
-    /// Whether the waiter at `place` could run beside every older one, so that it delays none.
-    fn fits_beside_older(&self, core: &Core, place: usize) -> bool {
-        let candidate = &self.queue[place].demand;
-        let Some(oldest) = self.queue.front().filter(|_| place > 0) else { return true };
+    /// Whether a request could run beside every older one, so that it delays none.
+    fn fits_beside_older(&self, core: &Core, number: u64, candidate: &Demand) -> bool {
+        let oldest = self.queue.oldest(|_| true);
+        let Some(oldest) = oldest.filter(|&oldest| oldest < number) else { return true };
         let mut needed = candidate.least(core.capacity());
         // Users of one provider follow each other, so only the widest of them counts.
-        let mut users: HashMap<ProviderKey, u32> = HashMap::new();
-        for older in self.queue.range(..place).map(|waiting| &waiting.demand) {
-            if older.claims_against(candidate) || overlap_exclusively(older, candidate) {
+        let mut users: Vec<(ProviderKey, u32)> = Vec::new();
+        for (class, older) in self.older_classes(number) {
+            let demand = &class.demand;
+            if demand.claims_against(candidate) || overlap_exclusively(demand, candidate) {
                 return false;
             }
-            let least = older.least(core.capacity());
-            match older.claim {
+            let least = demand.least(core.capacity());
+            match demand.claim {
                 Some(claim) if claim.kind == ClaimKind::Exclusive => {
-                    let widest = users.entry(claim.key).or_default();
-                    *widest = least.max(*widest);
+                    match users.iter_mut().find(|(key, _)| *key == claim.key) {
+                        Some((_, widest)) => *widest = least.max(*widest),
+                        None => users.push((claim.key, least)),
+                    }
                 }
-                _ => needed += least,
+                _ => needed = needed.saturating_add(least.saturating_mul(older)),
             }
         }
         let passed: u32 = self
             .entries()
-            .filter(|entry| entry.granted > oldest.number)
+            .filter(|entry| entry.granted > oldest)
             .map(|entry| entry.seat.load().backed())
             .sum();
-        needed + users.values().sum::<u32>() + passed <= core.capacity()
-            && self.fits_restricted_older(core, place)
+        let users: u32 = users.iter().map(|(_, widest)| widest).sum();
+        needed.saturating_add(users).saturating_add(passed) <= core.capacity()
+            && self.fits_restricted_older(core, number, candidate)
+    }
+
+    /// The classes that have older requests than `number`, and how many.
+    fn older_classes(&self, number: u64) -> impl Iterator<Item = (&Class, u32)> {
+        let counted = self.queue.classes().map(move |class| (class, class.older_than(number)));
+        counted.filter(|(_, older)| *older > 0)
     }
 
     /// The same for the CPUs by name, where both sides are restricted.
-    fn fits_restricted_older(&self, core: &Core, place: usize) -> bool {
-        let Some(set) = self.queue[place].demand.cpus.as_ref() else { return true };
+    fn fits_restricted_older(&self, core: &Core, number: u64, candidate: &Demand) -> bool {
+        let Some(set) = candidate.cpus.as_ref() else { return true };
         let mut matching = Matching::new(core.cpus());
         let mut fits = |set: &CpuSet, width: u32| matching.place(set, width) == width;
-        self.queue
-            .range(..place)
-            .filter_map(|older| Some((older.demand.cpus.as_ref()?, older.demand.min)))
-            .all(|(set, width)| fits(set, width))
-            && fits(set, self.queue[place].demand.min)
+        for (class, older) in self.older_classes(number) {
+            let Some(set) = &class.demand.cpus else { continue };
+            if !(0..older).all(|_| fits(set, class.demand.min)) {
+                return false;
+            }
+        }
+        fits(set, candidate.min)
     }
 
     /// The most CPUs that the demand's set can give beside the sets in use.
-    fn widest(&self, core: &Core, slot: usize, demand: &Demand) -> u32 {
+    fn widest(&self, core: &Core, slot: Option<usize>, demand: &Demand) -> u32 {
         let Some(set) = demand.cpus.as_ref().filter(|_| !demand.is_unbounded()) else {
             return core.capacity();
         };
         let mut open = core.cpus().clone();
         let mut shared: Vec<(&CpuSet, u32)> = Vec::new();
-        for entry in self.entries().filter(|entry| entry.seat.slot() != slot) {
+        for entry in self.entries().filter(|entry| Some(entry.seat.slot()) != slot) {
             let Some(bound) = &entry.bound else { continue };
             let Some(taken) = &bound.cpus else { continue };
             if bound.is_exclusive() {
@@ -241,36 +265,34 @@ impl Ledger {
         }
     }
 
-    /// The waiter's share: the CPUs over those who run or wait, between its minimum and maximum.
-    fn fair_width(&self, core: &Core, place: usize, demand: &Demand) -> u32 {
+    /// A request's share: the CPUs over those who run or wait, between its minimum and maximum.
+    fn fair_width(&self, core: &Core, slot: Option<usize>, demand: &Demand) -> u32 {
         if demand.min == demand.max {
             return demand.min;
         }
-        let share = self.share(core, self.queue[place].slot, self.queue.len() as u32);
-        let others = self.queue.iter().enumerate().filter(|(other, _)| *other != place);
-        let reserved = others.map(|(_, waiting)| waiting.demand.min).fold(0, u32::saturating_add);
+        let share = self.share(core, slot, self.queue.len());
+        let reserved = self.queue.reserved(|demand| demand.min).saturating_sub(demand.min);
         let left = self.available(core).saturating_sub(reserved);
         share.min(left).clamp(demand.min, demand.max)
     }
 
     /// An equal share for everyone who runs, beside the seat on `slot`, and `requesters` more.
-    fn share(&self, core: &Core, slot: usize, requesters: u32) -> u32 {
-        let others = self.entries().filter(|entry| entry.seat.slot() != slot);
+    fn share(&self, core: &Core, slot: Option<usize>, requesters: u32) -> u32 {
+        let others = self.entries().filter(|entry| Some(entry.seat.slot()) != slot);
         let busy = others.filter(|entry| entry.seat.load().is_busy()).count() as u32;
-        core.capacity().div_ceil((busy + requesters).max(1))
+        core.capacity().div_ceil(busy.saturating_add(requesters).max(1))
     }
 
     /// CPUs for a lent permit's next operation: what older waiters leave, if anything.
     pub(super) fn take_for_resume(&mut self, core: &Core, seat: &Seat, want: u32) -> u32 {
-        let bound = self.entry(seat.slot()).bound.clone();
-        let limit = bound.map_or(u32::MAX, |bound| self.widest(core, seat.slot(), &bound));
+        let (bound, slot) = (self.entry(seat.slot()).bound.as_ref(), Some(seat.slot()));
+        let limit = bound.map_or(u32::MAX, |bound| self.widest(core, slot, bound));
         let mut want = want.min(limit);
         if want > 1 {
-            want = want.min(self.share(core, seat.slot(), self.queue.len() as u32 + 1));
+            want = want.min(self.share(core, slot, self.queue.len().saturating_add(1)));
         }
         if !self.queue.is_empty() {
-            let reserved = self.queue.iter().map(|w| w.demand.least(core.capacity()));
-            let reserved = reserved.fold(0, u32::saturating_add);
+            let reserved = self.queue.reserved(|demand| demand.least(core.capacity()));
             want = want.min(self.available(core).saturating_sub(reserved));
         }
         self.gather(core, want)
@@ -287,16 +309,19 @@ impl Ledger {
         if !self.queue.is_empty() {
             return 0;
         }
-        let share = self.share(core, seat.slot(), 1).saturating_sub(width);
-        let most = missing.min(share);
+        let slot = seat.slot();
+        let most = missing.min(self.share(core, Some(slot), 1).saturating_sub(width));
         let mut cpus = core.pool().take(most);
-        for entry in self.entries_mut().filter(|entry| entry.seat.slot() != seat.slot()) {
+        self.for_each_entry(|entry| {
+            if entry.seat.slot() == slot {
+                return;
+            }
             let generation = entry.seat.load().generation();
             let idle = std::mem::replace(&mut entry.idle_since, generation) == generation;
             if idle && cpus < most {
                 cpus += take_spare(&entry.seat, most - cpus);
             }
-        }
+        });
         cpus
     }
 
@@ -304,7 +329,7 @@ impl Ledger {
     pub(super) fn set_pace(&mut self, core: &Core, seat: &Seat) {
         if !core.policy().bypass.is_zero() {
             let before = seat.load().generation().wrapping_sub(1);
-            self.entry_mut(seat.slot()).pace = Some((clock::now(), before));
+            self.entry_mut(seat.slot()).pace = Some((core.clock().now(), before));
         }
     }
 
@@ -319,11 +344,11 @@ impl Ledger {
         }
         // Whoever waits for a provider does not wait for this seat.
         let passed = |reason| !matches!(reason, WaitReason::Provider(_));
-        let oldest = self.queue.iter().find(|waiting| passed(waiting.reason));
+        let oldest = self.queue.oldest(passed).and_then(|number| self.queue.get(number));
         let Some(end) = oldest.and_then(|oldest| oldest.budget_end) else { return false };
         let word = seat.load();
-        let share = self.share(core, seat.slot(), self.queue.len() as u32 + 1);
-        let now = clock::now();
+        let share = self.share(core, Some(seat.slot()), self.queue.len().saturating_add(1));
+        let now = core.clock().now();
         let entry = self.entry_mut(seat.slot());
         let before = entry.pace.replace((now, word.generation()));
         let Some((then, generation)) = before else { return false };

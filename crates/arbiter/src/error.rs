@@ -74,6 +74,24 @@ pub enum Error {
         /// Who is in the way.
         holders: Vec<HolderInfo>,
     },
+    /// The request's token was cancelled.
+    #[error(
+        "the request was cancelled after it had waited {waited:.3?}: ask again with a new token if it is \
+         still needed"
+    )]
+    Cancelled {
+        /// How long the request waited.
+        waited: Duration,
+    },
+    /// A future had to wait, and there is no thread to watch its time.
+    #[error(
+        "a future cannot wait without the thread that watches its time, which could not be started \
+         ({reason}): wait on a thread of your own, with `acquire`"
+    )]
+    NoAlarm {
+        /// What the system said.
+        reason: String,
+    },
     /// Holders kept the request waiting without running an operation.
     #[error(
         "no admission: for {waited:.3?} no holder ran an operation{}: end the holding scope or permit, \

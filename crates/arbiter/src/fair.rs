@@ -6,15 +6,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::admission::{Core, Patience};
+use crate::admission::{Core, Form};
 use crate::arbiter::Arbiter;
-use crate::clock;
+use crate::clock::{Clock, SystemClock};
 use crate::cpu_set::CpuSet;
 use crate::error::{Error, Result};
+use crate::patience::Patience;
 use crate::permit::ResourcePermit;
 use crate::request::Request;
 use crate::seat::MAX_CPUS;
 use crate::snapshot::Snapshot;
+use crate::task::{Acquire, PermitFuture};
 
 /// How a [`FairArbiter`] treats its waiters.
 ///
@@ -83,13 +85,28 @@ impl FairArbiter {
     /// [`Error::EmptyCpuSet`]; [`Error::InvalidWidth`] for a capacity of zero;
     /// [`Error::TooManyCpus`] for one beyond 65535.
     pub fn with_policy(cpus: CpuSet, policy: Policy) -> Result<Self> {
+        Self::with_clock(cpus, policy, SystemClock)
+    }
+
+    /// The same under a clock of your own, for a test that moves the time by hand.
+    ///
+    /// # Errors
+    /// As [`FairArbiter::with_policy`].
+    pub fn with_clock(
+        cpus: CpuSet,
+        policy: Policy,
+        clock: impl Clock + 'static,
+    ) -> Result<Self> {
         if cpus.is_empty() {
             return Err(Error::EmptyCpuSet);
         }
         let capacity = cpus.len().min(policy.capacity.unwrap_or(usize::MAX));
         match capacity {
             0 => Err(Error::InvalidWidth { min: 0, max: 0 }),
-            1..=MAX_CPUS => Ok(Self { core: Arc::new(Core::new(cpus, capacity as u32, policy)) }),
+            1..=MAX_CPUS => {
+                let core = Core::new(cpus, capacity as u32, policy, Box::new(clock));
+                Ok(Self { core: Arc::new(core) })
+            }
             _ => Err(Error::TooManyCpus { cpus: capacity, limit: MAX_CPUS }),
         }
     }
@@ -104,20 +121,27 @@ impl FairArbiter {
 impl Arbiter for FairArbiter {
     #[inline]
     fn acquire(&self, request: &Request) -> Result<ResourcePermit> {
-        self.core.admit(request, Patience::Limited)
+        const UNLIMITED: &Patience = &Patience::unlimited();
+        self.core.admit(request, Form::Wait(UNLIMITED))
     }
 
     fn try_acquire(&self, request: &Request) -> Result<ResourcePermit> {
-        self.core.admit(request, Patience::None)
+        self.core.admit(request, Form::Try)
     }
 
-    fn acquire_timeout(&self, request: &Request, timeout: Duration) -> Result<ResourcePermit> {
-        let patience = clock::now().checked_add(timeout).map_or(Patience::Limited, Patience::Until);
-        self.core.admit(request, patience)
+    fn acquire_within(&self, request: &Request, patience: &Patience) -> Result<ResourcePermit> {
+        if patience.is_cancelled() {
+            return Err(Error::Cancelled { waited: Duration::ZERO });
+        }
+        self.core.admit(request, Form::Wait(patience))
+    }
+
+    fn acquire_async(&self, request: &Request, patience: &Patience) -> PermitFuture<'static> {
+        Box::pin(Acquire::new(Arc::clone(&self.core), request.clone(), patience.clone()))
     }
 
     fn admit_now(&self, request: &Request) -> Result<ResourcePermit> {
-        self.core.admit(request, Patience::Overcommit)
+        self.core.admit(request, Form::Overcommit)
     }
 
     fn cpus(&self) -> &CpuSet {

@@ -56,6 +56,14 @@ impl ThreadRecord {
         Self { name, ended: AtomicBool::new(false) }
     }
 
+    /// What diagnostics show in place of a thread for a request that a future waits for.
+    pub(super) const FUTURE: &'static str = "a future";
+
+    /// The record of no thread: a seat that keeps the grant of a future.
+    pub(super) fn future() -> Self {
+        Self { name: Self::FUTURE.to_owned(), ended: AtomicBool::new(false) }
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -198,6 +206,18 @@ impl Home {
         }
         self.word.set(word);
         false
+    }
+
+    /// Starts an operation without the lock, on what is at hand or on all of `max` from the pool.
+    pub(super) fn enter_at_hand(&self, min: u32, max: u32) -> bool {
+        while self.spare() >= min {
+            if self.enter(self.spare().min(max)) {
+                self.grow(max, Growth::Always);
+                return true;
+            }
+        }
+        // All or nothing: a share of what is free is the ledger's business.
+        self.enter_from_pool(max, max)
     }
 
     /// Starts an operation on `min..=max` CPUs of the pool; there are none at hand.
@@ -402,12 +422,6 @@ pub(super) fn take(core: &Arc<Core>) -> Option<Box<Home>> {
         .flatten()
 }
 
-/// A home for a permit of this thread at `core`, where it has none to spare.
-pub(super) fn register(core: &Arc<Core>) -> Box<Home> {
-    let seat = core.lock().lock().register(thread_record());
-    Box::new(Home::new(Arc::clone(core), seat))
-}
-
 /// Keeps an idle home for the thread's next permit. A thread that is ending gives it back.
 #[inline]
 pub(super) fn put_back(home: Box<Home>) {
@@ -419,7 +433,7 @@ pub(super) fn put_back(home: Box<Home>) {
 }
 
 /// This thread's record.
-fn thread_record() -> Arc<ThreadRecord> {
+pub(super) fn thread_record() -> Arc<ThreadRecord> {
     STORE
         .try_with(|store| {
             Arc::clone(store.record.get_or_init(|| Arc::new(ThreadRecord::current())))

@@ -66,7 +66,7 @@ impl ResourcePermit {
         }
         let core = home.core();
         let demand = match home.bond() {
-            Bond::Set => core.lock().lock().entry(home.seat().slot()).bound.clone(),
+            Bond::Set => core.lock().entry(home.seat().slot()).bound.clone(),
             _ => None,
         };
         if demand.as_ref().is_some_and(|demand| demand.claim.is_some()) {
@@ -96,7 +96,7 @@ impl PermitShare {
     /// It waits for nobody. Diagnostics show it under the label "lane" and the owner of the permit that was split.
     pub fn take(self) -> ResourcePermit {
         const LANE: Label = Label::new(&"lane");
-        let home = home::take(&self.core).unwrap_or_else(|| home::register(&self.core));
+        let home = home::take(&self.core).unwrap_or_else(|| self.core.newcomer());
         let bond = if self.demand.is_some() { Bond::Set } else { Bond::Share };
         let mut ledger = self.core.lock_slowly();
         if let Some(demand) = &self.demand {

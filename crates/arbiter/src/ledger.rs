@@ -2,15 +2,17 @@
 //!
 //! It decides nothing (see `dispatch`) and never waits (see `waiting`).
 
-use std::collections::VecDeque;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Instant;
 
 use crate::admission::Core;
 use crate::cpu_set::CpuSet;
 use crate::error::{Error, Result};
 use crate::home::{Bond, ThreadRecord};
+use crate::alarm::Alarm;
 use crate::owner::ExecutionOwner;
+use crate::queue::Queue;
 use crate::request::{ClaimKind, Exclusivity, ProviderClaim, Request};
 use crate::seat::{Seat, Word};
 use crate::snapshot::{HolderInfo, HolderState, Snapshot, Statistics};
@@ -86,6 +88,14 @@ impl Demand {
         if self.is_unbounded() { capacity } else { self.min }
     }
 
+    /// Whether the two can be told apart by their maxima only.
+    pub(super) fn needs_the_same_as(&self, other: &Self) -> bool {
+        self.min == other.min
+            && self.exclusivity == other.exclusivity
+            && self.claim == other.claim
+            && self.cpus == other.cpus
+    }
+
     /// Whether the two may not hold at once because of a provider.
     pub(super) fn claims_against(&self, other: &Self) -> bool {
         matches!((&self.claim, &other.claim), (Some(a), Some(b)) if a.conflicts_with(b))
@@ -102,13 +112,31 @@ pub(super) struct Entry {
     pub(super) granted: u64,
     /// The operation count when somebody last looked for idle CPUs.
     pub(super) idle_since: u32,
+    /// For a seat that keeps a future's grant: for which request, and since when.
+    pub(super) kept_for: Option<(u64, Instant)>,
     /// When the permit was first seen.
     seen: Option<(ExecutionOwner, Instant)>,
     /// When the thread last left or was woken under the lock, and its operation count before.
     pub(super) pace: Option<(Instant, u32)>,
+    /// Its place among the listed seats.
+    listed: Option<usize>,
 }
 
 impl Entry {
+    fn new(seat: Arc<Seat>, thread: Arc<ThreadRecord>) -> Self {
+        Self {
+            seat,
+            thread,
+            bound: None,
+            granted: 0,
+            idle_since: 0,
+            kept_for: None,
+            seen: None,
+            pace: None,
+            listed: None,
+        }
+    }
+
     /// The permit's age: from now, if it was not seen before.
     fn first_seen(&mut self, now: Instant) -> Instant {
         let owner = self.seat.owner();
@@ -125,11 +153,17 @@ impl Entry {
         self.thread.has_ended() && self.seat.load().is_held()
     }
 
+    /// Whether an operation computes on it, as far as one can tell.
+    pub(super) fn runs(&self) -> bool {
+        self.seat.load().is_busy() && !self.is_leaked() && self.kept_for.is_none()
+    }
+
     fn holder(&mut self, now: Instant) -> HolderInfo {
         let since = self.first_seen(now);
         let word = self.seat.load();
         let running = word.is_busy();
         let state = match (self.is_leaked(), running) {
+            _ if self.kept_for.is_some() => HolderState::Granted,
             (true, _) => HolderState::Leaked,
             (false, true) => HolderState::Running,
             (false, false) => HolderState::Idle,
@@ -149,52 +183,126 @@ impl Entry {
 }
 
 /// What the lock protects.
-#[derive(Default)]
 pub(super) struct Ledger {
     seats: Vec<Option<Entry>>,
-    /// Oldest first. Every seat waits at most once.
-    pub(super) queue: VecDeque<Waiting>,
+    /// Slots without a seat.
+    vacant: Vec<usize>,
+    /// Slots of the seats that may have CPUs: those whose thread does not wait.
+    listed: Vec<usize>,
+    /// Slots of seats for grants to futures, unlisted while they keep none.
+    keepers: Vec<usize>,
+    pub(super) queue: Queue,
     pub(super) statistics: Statistics,
-    numbers: u64,
     /// Whether the pool is closed to the fast path.
     pub(super) closed: bool,
     /// Overcommitted operations of seats that are gone.
     overcommits: u64,
+    /// Futures to be called once the lock is let go.
+    pub(super) wakers: Vec<Waker>,
+    pub(super) alarm: Alarm,
 }
 
 impl Ledger {
+    pub(super) fn new() -> Self {
+        Self {
+            seats: Vec::new(),
+            vacant: Vec::new(),
+            listed: Vec::new(),
+            keepers: Vec::new(),
+            queue: Queue::default(),
+            statistics: Statistics::default(),
+            closed: false,
+            overcommits: 0,
+            wakers: Vec::new(),
+            alarm: Alarm::default(),
+        }
+    }
+
+    /// A seat for a thread.
     pub(super) fn register(&mut self, thread: Arc<ThreadRecord>) -> Arc<Seat> {
         self.statistics.registrations += 1;
-        let slot = self.seats.iter().position(Option::is_none).unwrap_or(self.seats.len());
+        self.add_seat(thread)
+    }
+
+    fn add_seat(&mut self, thread: Arc<ThreadRecord>) -> Arc<Seat> {
+        let slot = self.vacant.pop().unwrap_or(self.seats.len());
         let seat = Arc::new(Seat::new(slot));
-        let entry = Entry {
-            seat: Arc::clone(&seat),
-            thread,
-            bound: None,
-            granted: 0,
-            idle_since: 0,
-            seen: None,
-            pace: None,
-        };
+        let entry = Some(Entry::new(Arc::clone(&seat), thread));
         match self.seats.get_mut(slot) {
-            Some(place) => *place = Some(entry),
-            None => self.seats.push(Some(entry)),
+            Some(place) => *place = entry,
+            None => self.seats.push(entry),
         }
+        self.list(slot);
         seat
     }
 
     pub(super) fn unregister(&mut self, slot: usize) {
+        self.unlist(slot);
         if let Some(entry) = self.seats[slot].take() {
             self.overcommits += entry.seat.overcommits();
+            self.vacant.push(slot);
         }
     }
 
-    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.seats.iter().flatten()
+    /// The seat may have CPUs again.
+    pub(super) fn list(&mut self, slot: usize) {
+        let place = self.listed.len();
+        let entry = self.entry_mut(slot);
+        if entry.listed.is_none() {
+            entry.listed = Some(place);
+            self.listed.push(slot);
+        }
     }
 
-    pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
-        self.seats.iter_mut().flatten()
+    /// The seat has no CPU and cannot get one but by a grant: nobody need look at it.
+    pub(super) fn unlist(&mut self, slot: usize) {
+        if let Some(place) = self.entry_mut(slot).listed.take() {
+            self.listed.swap_remove(place);
+            if let Some(&moved) = self.listed.get(place) {
+                self.entry_mut(moved).listed = Some(place);
+            }
+        }
+    }
+
+    /// A seat to keep the grant of a future.
+    pub(super) fn keeper(&mut self, number: u64, now: Instant) -> usize {
+        let slot = self.keepers.pop().unwrap_or_else(|| {
+            let thread = Arc::new(ThreadRecord::future());
+            self.add_seat(thread).slot()
+        });
+        self.list(slot);
+        self.entry_mut(slot).kept_for = Some((number, now));
+        slot
+    }
+
+    /// Takes what a keeper keeps, CPUs and bond, and puts it by.
+    pub(super) fn empty_keeper(&mut self, slot: usize) -> (u32, Option<Demand>) {
+        let entry = self.entry_mut(slot);
+        entry.kept_for = None;
+        let bound = entry.bound.take();
+        let before = entry.seat.update(|word| Some(word.released().emptied()));
+        self.unlist(slot);
+        self.keepers.push(slot);
+        (before.unwrap_or_else(|word| word).tokens(), bound)
+    }
+
+    /// Grants that futures have not come for: the request and the seat, and since when.
+    pub(super) fn kept(&self) -> impl Iterator<Item = (u64, usize, Instant)> {
+        self.entries().filter_map(|entry| {
+            let (number, since) = entry.kept_for?;
+            Some((number, entry.seat.slot(), since))
+        })
+    }
+
+    /// The seats that may have CPUs or run operations.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.listed.iter().map(|&slot| self.entry(slot))
+    }
+
+    pub(super) fn for_each_entry(&mut self, mut act: impl FnMut(&mut Entry)) {
+        for place in 0..self.listed.len() {
+            act(self.entry_mut(self.listed[place]));
+        }
     }
 
     pub(super) fn entry_mut(&mut self, slot: usize) -> &mut Entry {
@@ -203,17 +311,6 @@ impl Ledger {
 
     pub(super) fn entry(&self, slot: usize) -> &Entry {
         self.seats[slot].as_ref().expect("invariant: a seat in use is registered")
-    }
-
-    /// Numbers requests by age.
-    pub(super) fn next_number(&mut self) -> u64 {
-        self.numbers += 1;
-        self.numbers
-    }
-
-    /// The queue position of the waiter on `slot`; `None` once it was granted.
-    pub(super) fn position(&self, slot: usize) -> Option<usize> {
-        self.queue.iter().position(|waiting| waiting.slot == slot)
     }
 
     /// Returns all CPUs of an idle seat to the pool.
@@ -242,49 +339,55 @@ impl Ledger {
     }
 
     /// The permits in the way of a waiter, as far as one can name them.
-    pub(super) fn holders_in_the_way(
-        &mut self,
-        waiting: &Waiting,
-        now: Instant,
-    ) -> Vec<HolderInfo> {
-        let blocks: Vec<bool> = self
-            .seats
-            .iter()
-            .map(|e| e.as_ref().is_some_and(|e| waiting.is_blocked_by(e)))
-            .collect();
-        let all = !blocks.contains(&true);
-        let seats = self.seats.iter_mut().zip(blocks);
-        seats
-            .filter(|(_, blocks)| all || *blocks)
-            .filter_map(|(entry, _)| entry.as_mut())
-            .filter(|entry| entry.seat.load().is_held())
-            .map(|entry| entry.holder(now))
+    pub(super) fn holders_in_the_way(&mut self, number: u64, now: Instant) -> Vec<HolderInfo> {
+        let Some(waiting) = self.queue.get(number) else { return Vec::new() };
+        let class = self.queue.class_of(waiting);
+        let mut slots: Vec<usize> =
+            self.entries().filter(|e| class.is_blocked_by(e)).map(|e| e.seat.slot()).collect();
+        if slots.is_empty() {
+            slots.clone_from(&self.listed);
+        }
+        slots.sort_unstable();
+        let own = self.queue.get(number).and_then(Waiting::slot);
+        slots
+            .into_iter()
+            .filter(|&slot| own != Some(slot) && self.entry(slot).seat.load().is_held())
+            .collect::<Vec<_>>()
+            .into_iter()
+            .map(|slot| self.entry_mut(slot).holder(now))
             .collect()
     }
 
     /// Starts the clock of every permit's age.
     pub(super) fn observe(&mut self, now: Instant) {
-        for entry in self.entries_mut().filter(|entry| entry.seat.load().is_held()) {
-            entry.first_seen(now);
-        }
+        self.for_each_entry(|entry| {
+            if entry.seat.load().is_held() {
+                entry.first_seen(now);
+            }
+        });
     }
 
     pub(super) fn snapshot(&mut self, core: &Core, now: Instant) -> Snapshot {
         let mut statistics = self.statistics;
+        let seats = self.seats.iter().flatten();
         statistics.overcommits =
-            self.overcommits + self.entries().map(|entry| entry.seat.overcommits()).sum::<u64>();
+            self.overcommits + seats.map(|entry| entry.seat.overcommits()).sum::<u64>();
         let held = |entry: &&mut Entry| entry.seat.load().is_held();
-        let holders: Vec<_> = self.entries_mut().filter(held).map(|e| e.holder(now)).collect();
-        let waiters = self.queue.iter().map(|w| w.info(self.entry(w.slot), now)).collect();
-        let parked = self.entries().map(|entry| entry.seat.load().reclaimable() as usize).sum();
+        let seats = self.seats.iter_mut().flatten();
+        let holders: Vec<_> = seats.filter(held).map(|e| e.holder(now)).collect();
+        let waiters = self.queue.iter().filter_map(|(_, waiting)| {
+            let class = self.queue.class_of(waiting);
+            let thread = waiting.slot().map(|slot| self.entry(slot).thread.name());
+            waiting.info(class, thread.unwrap_or(ThreadRecord::FUTURE), now)
+        });
         Snapshot {
             cpus: core.cpus().clone(),
             capacity: core.capacity() as usize,
             free: core.pool().free() as usize,
-            parked,
+            parked: self.entries().map(|entry| entry.seat.load().reclaimable() as usize).sum(),
             overcommitted: holders.iter().filter(|holder| holder.overcommitted).count(),
+            waiters: waiters.collect(),
             holders,
-            waiters,
             statistics,
         }
     }

@@ -16,6 +16,8 @@ pub enum HolderState {
     Idle,
     /// Its thread has ended without releasing it: leaked.
     Leaked,
+    /// Granted to a future that has not come for it yet; it is not kept for long.
+    Granted,
 }
 
 /// One permit.
@@ -48,6 +50,7 @@ impl fmt::Display for HolderInfo {
             HolderState::Running => "running",
             HolderState::Idle => "idle",
             HolderState::Leaked => "leaked",
+            HolderState::Granted => "granted",
         };
         let plural = if self.width == 1 { "" } else { "s" };
         write!(f, "\"{}\" ({} CPU{plural}, {state}", self.label, self.width)?;
@@ -66,6 +69,8 @@ pub enum WaitReason {
     Provider(ProviderKey),
     /// Waiters that came before and that it would delay.
     OlderWaiters,
+    /// Its own future: it was granted CPUs, did not come for them, and others run until it does.
+    Poll,
 }
 
 /// One waiting request.
@@ -108,7 +113,7 @@ pub struct Statistics {
     pub passes: u64,
     /// Operations that ran without a CPU of their own.
     pub overcommits: u64,
-    /// Waits given up: deadlines and wait limits.
+    /// Waits given up: deadlines, wait limits and cancellations.
     pub refusals: u64,
 }
 

@@ -17,6 +17,11 @@ mod production {
     pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
     pub(crate) use std::thread_local;
 
+    /// Starts a thread that lives for itself.
+    pub(crate) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+        std::thread::Builder::new().name(name.to_owned()).spawn(body).map(|_| ())
+    }
+
     /// A lock that a panic does not poison.
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(parking_lot::Mutex<T>);
@@ -70,6 +75,11 @@ mod model {
     pub(crate) use loom::sync::MutexGuard;
     pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
     pub(crate) use loom::thread_local;
+
+    /// A model has no clock, and so nobody who watches one.
+    pub(crate) fn spawn(_name: &str, _body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+        Ok(())
+    }
 
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);

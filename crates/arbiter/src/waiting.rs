@@ -1,17 +1,21 @@
-//! A waiter: its place in the queue, and the thread that sleeps for it.
+//! A request that waits: what it has been answered, and when it is given up.
 //!
-//! It decides when to look again and when to give up, never who runs.
+//! It decides when to look again and when to give up, never who runs. A thread's sleep is here; a
+//! future's turns are in `task`, and who watches its time is in `alarm`.
 
+use std::sync::Arc;
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::admission::Core;
-use crate::clock;
 use crate::error::{Error, Result};
-use crate::ledger::{Demand, Entry, Ledger};
+use crate::ledger::{Entry, Ledger};
+use crate::locked::Locked;
+use crate::patience::Patience;
+use crate::queue::Class;
 use crate::request::Label;
 use crate::seat::Seat;
 use crate::snapshot::{HolderInfo, WaitReason, WaiterInfo};
-use crate::sync::MutexGuard;
 
 /// A waiter that is not the oldest leaves the look at the end of its budget to luck for this part.
 const BUDGET_PARTS: u32 = 8;
@@ -26,30 +30,86 @@ const IDLE_PART: u32 = 20;
 /// What a process may use within any look without running an operation: the looks themselves.
 const IDLE_FLOOR: Duration = Duration::from_micros(200);
 
-/// A request in the queue.
+/// Who waits.
+pub(super) enum Who {
+    /// The thread of the seat at this slot.
+    Thread(usize),
+    /// A future, to be called through this.
+    Future(Option<Waker>),
+}
+
+/// How far a request has come.
+pub(super) enum Stage {
+    /// It waits in its class's order.
+    Queued,
+    /// It has its grant, on the seat at `slot`, and does not know it yet.
+    Granted {
+        /// The waiting thread's seat, or one that keeps the grant for a future.
+        slot: usize,
+    },
+    /// A future that did not come for its grant: others run until it does.
+    Absent,
+    /// It was refused, and does not know it yet.
+    Refused(Error),
+}
+
+/// A request that waits, or has an answer that nobody took yet.
 pub(super) struct Waiting {
-    /// Older requests have smaller numbers.
-    pub(super) number: u64,
-    pub(super) slot: usize,
-    pub(super) demand: Demand,
-    pub(super) reason: WaitReason,
-    label: Label,
-    /// Until when it may be passed; `None` until it sleeps.
+    pub(super) who: Who,
+    /// Its place among the queue's classes.
+    pub(super) class: usize,
+    /// The most CPUs it would use.
+    pub(super) max: u32,
+    pub(super) stage: Stage,
+    pub(super) label: Label,
+    /// Until when it may be passed; `None` until it waits.
     pub(super) budget_end: Option<Instant>,
-    since: Option<Instant>,
+    /// Since when it waits.
+    pub(super) since: Option<Instant>,
 }
 
 impl Waiting {
-    pub(super) fn new(number: u64, seat: &Seat, demand: Demand) -> Self {
-        let (slot, label) = (seat.slot(), seat.label());
-        let reason = WaitReason::Cpus;
-        Self { number, slot, demand, reason, label, budget_end: None, since: None }
+    pub(super) fn new(who: Who, class: usize, max: u32, label: Label) -> Self {
+        Self { who, class, max, stage: Stage::Queued, label, budget_end: None, since: None }
     }
 
-    /// Whether the permit on a seat is in its way.
+    /// The seat of the thread that waits.
+    pub(super) fn slot(&self) -> Option<usize> {
+        match self.who {
+            Who::Thread(slot) => Some(slot),
+            Who::Future(_) => None,
+        }
+    }
+
+    fn waited(&self, now: Instant) -> Duration {
+        self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
+
+    /// What diagnostics show, while it waits.
+    pub(super) fn info(&self, class: &Class, thread: &str, now: Instant) -> Option<WaiterInfo> {
+        let reason = match self.stage {
+            Stage::Queued => class.reason,
+            Stage::Absent => WaitReason::Poll,
+            Stage::Granted { .. } | Stage::Refused(_) => return None,
+        };
+        Some(WaiterInfo {
+            label: self.label,
+            min: class.demand.min as usize,
+            max: self.max as usize,
+            cpus: class.demand.cpus.clone(),
+            provider: class.demand.claim,
+            reason,
+            waited: self.waited(now),
+            thread: thread.to_owned(),
+        })
+    }
+}
+
+impl Class {
+    /// Whether the permit on a seat is in the way of its requests.
     pub(super) fn is_blocked_by(&self, entry: &Entry) -> bool {
         let word = entry.seat.load();
-        if entry.seat.slot() == self.slot || !word.is_held() {
+        if !word.is_held() {
             return false;
         }
         let bound = entry.bound.as_ref();
@@ -59,26 +119,15 @@ impl Waiting {
                 (Some(a), Some(b)) => !a.is_disjoint(b),
                 _ => false,
             }),
-            WaitReason::Cpus | WaitReason::OlderWaiters => word.is_busy() || word.tokens() > 0,
-        }
-    }
-
-    pub(super) fn info(&self, entry: &Entry, now: Instant) -> WaiterInfo {
-        WaiterInfo {
-            label: self.label,
-            min: self.demand.min as usize,
-            max: self.demand.max as usize,
-            cpus: self.demand.cpus.clone(),
-            provider: self.demand.claim,
-            reason: self.reason,
-            waited: self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since)),
-            thread: entry.thread.name().to_owned(),
+            WaitReason::Cpus | WaitReason::OlderWaiters | WaitReason::Poll => {
+                word.is_busy() || word.tokens() > 0
+            }
         }
     }
 }
 
-/// What a waiter has seen of the holders in its way.
-struct Watch {
+/// What a request has seen of the holders in its way.
+pub(super) struct Watch {
     looked: Instant,
     operations: u64,
     cpu_time: Option<Duration>,
@@ -86,16 +135,27 @@ struct Watch {
 }
 
 impl Watch {
-    fn new(ledger: &Ledger, slot: usize, now: Instant) -> Self {
-        let (operations, _) = ledger.activity(slot);
-        Self { looked: now, operations, cpu_time: clock::process_cpu_time(), idle: Duration::ZERO }
+    pub(super) fn new(core: &Core, ledger: &Ledger, number: u64, now: Instant) -> Self {
+        let (operations, _) = ledger.activity(number);
+        Self { looked: now, operations, cpu_time: core.clock().cpu_time(), idle: Duration::ZERO }
     }
 
-    /// Adds the time since the last look if no holder ran an operation in it.
-    fn look(&mut self, ledger: &Ledger, slot: usize, now: Instant) {
+    /// When to look next, within `limit`.
+    pub(super) fn next_look(&self, limit: Duration) -> Instant {
+        self.looked + (limit / LIMIT_PARTS).max(Duration::from_millis(2))
+    }
+
+    /// Adds the time since the last look if no holder ran an operation in it; answers the sum.
+    pub(super) fn look(
+        &mut self,
+        core: &Core,
+        ledger: &Ledger,
+        number: u64,
+        now: Instant,
+    ) -> Duration {
         let elapsed = now.saturating_duration_since(self.looked);
-        let (operations, running) = ledger.activity(slot);
-        let cpu_time = clock::process_cpu_time();
+        let (operations, running) = ledger.activity(number);
+        let cpu_time = core.clock().cpu_time();
         // A permit may say that an operation runs while its thread is blocked: a process that
         // uses no CPU time runs none.
         let used = match (self.cpu_time, cpu_time) {
@@ -108,99 +168,180 @@ impl Watch {
             self.idle += elapsed;
         }
         (self.looked, self.operations, self.cpu_time) = (now, operations, cpu_time);
+        self.idle
     }
 }
 
 impl Ledger {
-    /// The operations started so far by the holders in the way of a waiter, and whether one runs.
-    fn activity(&self, slot: usize) -> (u64, bool) {
-        let Some(place) = self.position(slot) else { return (0, false) };
-        let waiting = &self.queue[place];
-        let blocking = self.entries().filter(|entry| waiting.is_blocked_by(entry));
+    /// The operations started so far by the holders in the way of a request, and whether one runs.
+    fn activity(&self, number: u64) -> (u64, bool) {
+        let Some(waiting) = self.queue.get(number) else { return (0, false) };
+        let class = self.queue.class_of(waiting);
+        let blocking = self.entries().filter(|entry| class.is_blocked_by(entry));
         blocking.fold((0, false), |(operations, running), entry| {
             let word = entry.seat.load();
             // A sum in which a change of holders shows as well.
             let count = (u64::from(word.generation()) + 1) << 24 | entry.seat.slot() as u64;
-            let runs = word.is_busy() && !entry.is_leaked();
-            (operations.wrapping_add(count), running || runs)
+            (operations.wrapping_add(count), running || entry.runs())
         })
+    }
+
+    /// A request begins to wait: opens its bypass budget.
+    pub(super) fn arm(&mut self, core: &Core, number: u64, now: Instant) {
+        self.statistics.waits += 1;
+        self.observe(now);
+        let bypass = core.policy().bypass;
+        let waiting = self.queue.get_mut(number).expect("invariant: whoever waits is known");
+        waiting.since = Some(now);
+        if !bypass.is_zero() {
+            waiting.budget_end = Some(now + (bypass - bypass / BUDGET_PARTS));
+        }
+    }
+
+    /// When a waiting thread must look whether it was passed.
+    fn first_look(&self, core: &Core, number: u64) -> Option<Instant> {
+        let end = self.queue.get(number)?.budget_end?;
+        // The oldest looks first; if the others are served in time, they need not wake for it.
+        let oldest = self.queue.oldest(|_| true) == Some(number);
+        Some(if oldest { end } else { end + core.policy().bypass / BUDGET_PARTS })
+    }
+
+    /// A request has waited long enough: answers how long, and for whom.
+    pub(super) fn give_up(
+        &mut self,
+        core: &Core,
+        number: u64,
+        now: Instant,
+        error: impl FnOnce(Duration, Vec<HolderInfo>) -> Error,
+    ) {
+        let holders = self.holders_in_the_way(number, now);
+        let waited = self.queue.get(number).map_or(Duration::ZERO, |waiting| waiting.waited(now));
+        self.statistics.refusals += 1;
+        self.refuse(number, error(waited, holders));
+        self.dispatch(core, None);
+    }
+
+    /// Ends a request without a grant, and tells who waits for it.
+    fn refuse(&mut self, number: u64, error: Error) {
+        self.queue.refuse(number, error);
+        self.tell(number);
+    }
+
+    /// Calls whoever waits for a request: it has an answer.
+    pub(super) fn tell(&mut self, number: u64) {
+        let Some(waiting) = self.queue.get_mut(number) else { return };
+        match &mut waiting.who {
+            Who::Thread(slot) => {
+                let slot = *slot;
+                self.list(slot);
+                self.entry(slot).seat.bell.ring();
+            }
+            Who::Future(waker) => self.wakers.extend(waker.take()),
+        }
+    }
+
+    /// The answer to a thread's request, if there is one.
+    fn answer(&mut self, core: &Core, number: u64, seat: &Seat) -> Option<Result<()>> {
+        let waiting = self.queue.get(number).expect("invariant: nobody else forgets a request");
+        if let Stage::Queued = waiting.stage {
+            return None;
+        }
+        match self.queue.forget(number).map(|waiting| waiting.stage) {
+            Some(Stage::Refused(error)) => Some(Err(error)),
+            _ => {
+                self.set_pace(core, seat);
+                Some(Ok(()))
+            }
+        }
     }
 }
 
 impl Core {
-    /// Sleeps until the seat is granted, the deadline passes, or no holder ran an operation for `limit`.
-    pub(super) fn wait<'a>(
-        &'a self,
-        mut ledger: MutexGuard<'a, Ledger>,
+    /// Sleeps until the seat is granted, `patience` or the wait limit ends.
+    pub(super) fn wait(
+        self: &Arc<Self>,
+        mut ledger: Locked<'_>,
+        number: u64,
         seat: &Seat,
-        deadline: Option<Instant>,
+        patience: &Patience,
         limit: Option<Duration>,
-    ) -> Result<MutexGuard<'a, Ledger>> {
-        let slot = seat.slot();
-        let start = clock::now();
-        ledger.statistics.waits += 1;
-        ledger.observe(start);
-        let mut look = self.arm(&mut ledger, slot, start);
-        let mut watch = Watch::new(&ledger, slot, start);
+    ) -> Result<()> {
+        let now = self.clock().now();
+        ledger.arm(self, number, now);
+        if let Some(token) = patience.token().filter(|token| !token.watch(self, number)) {
+            ledger.give_up(self, number, now, |waited, _| Error::Cancelled { waited });
+            token.forget(self, number);
+        }
+        let result = self.sleep(ledger, number, seat, patience, limit);
+        if let Some(token) = patience.token() {
+            token.forget(self, number);
+        }
+        result
+    }
+
+    fn sleep(
+        &self,
+        mut ledger: Locked<'_>,
+        number: u64,
+        seat: &Seat,
+        patience: &Patience,
+        limit: Option<Duration>,
+    ) -> Result<()> {
+        let deadline = patience.deadline();
+        let mut look = ledger.first_look(self, number);
+        let mut watch = Watch::new(self, &ledger, number, self.clock().now());
         loop {
-            let poll = limit.map(|limit| watch.looked + poll_period(limit));
-            let wake = [look, poll, deadline].into_iter().flatten().min();
-            ledger = seat.bell.wait(self.lock(), ledger, wake);
-            let Some(place) = ledger.position(slot) else {
-                ledger.set_pace(self, seat);
-                return Ok(ledger);
-            };
-            let Some(wake) = wake else { continue };
-            let now = clock::now();
-            if deadline.is_some_and(|at| at <= now) {
-                let holders = ledger.give_up(self, place, now);
-                return Err(Error::TimedOut { waited: now - start, holders });
+            if let Some(answer) = ledger.answer(self, number, seat) {
+                return answer;
             }
-            if now < wake {
+            let poll = limit.map(|limit| watch.next_look(limit));
+            let wake = [look, poll, deadline].into_iter().flatten().min();
+            ledger = ledger.sleep(seat, wake.map(|wake| self.clock().real(wake)));
+            let Some(wake) = wake else { continue };
+            let queued = ledger.queue.get(number).map(|waiting| &waiting.stage);
+            let now = self.clock().now();
+            if !matches!(queued, Some(Stage::Queued)) || now < wake {
                 continue;
             }
             if look.is_some_and(|at| at <= now) {
                 look = None;
-                ledger.dispatch(self, Some(slot));
-                let Some(_) = ledger.position(slot) else { return Ok(ledger) };
+                ledger.dispatch(self, Some(number));
             }
-            if poll.is_some_and(|at| at <= now) {
-                watch.look(&ledger, slot, now);
+            let idle = match poll.filter(|at| *at <= now) {
+                Some(_) => watch.look(self, &ledger, number, now),
+                None => Duration::ZERO,
+            };
+            if !matches!(ledger.queue.get(number).map(|w| &w.stage), Some(Stage::Queued)) {
+                continue;
             }
-            if limit.is_some_and(|limit| limit <= watch.idle) {
-                let place = ledger.position(slot).expect("invariant: it was found waiting");
-                let holders = ledger.give_up(self, place, now);
-                return Err(Error::WaitLimit { waited: watch.idle, holders });
+            if deadline.is_some_and(|at| at <= now) {
+                ledger.give_up(self, number, now, |waited, holders| Error::TimedOut {
+                    waited,
+                    holders,
+                });
+            } else if limit.is_some_and(|limit| limit <= idle) {
+                ledger.give_up(self, number, now, |_, holders| Error::WaitLimit {
+                    waited: idle,
+                    holders,
+                });
             }
         }
     }
 
-    /// Opens the waiter's bypass budget; answers when it must look whether it was passed.
-    fn arm(&self, ledger: &mut Ledger, slot: usize, now: Instant) -> Option<Instant> {
-        let place = ledger.position(slot).expect("invariant: a waiter is in the queue");
-        let waiting = &mut ledger.queue[place];
-        waiting.since = Some(now);
-        let bypass = self.policy().bypass;
-        if bypass.is_zero() {
-            return None;
+    /// Ends a wait from any thread.
+    pub(super) fn cancel(&self, number: u64) {
+        let mut ledger = self.lock();
+        let Some(waiting) = ledger.queue.get(number) else { return };
+        match (&waiting.stage, &waiting.who) {
+            (Stage::Refused(_), _) | (Stage::Granted { .. }, Who::Thread(_)) => return,
+            (Stage::Granted { slot }, Who::Future(_)) => {
+                let slot = *slot;
+                let (cpus, _) = ledger.empty_keeper(slot);
+                self.pool().put(cpus);
+            }
+            (Stage::Queued | Stage::Absent, _) => {}
         }
-        // The oldest looks first; if the others are served in time, they need not wake for it.
-        let slack = bypass / BUDGET_PARTS;
-        waiting.budget_end = Some(now + (bypass - slack));
-        Some(if place == 0 { now + (bypass - slack) } else { now + bypass })
+        let now = self.clock().now();
+        ledger.give_up(self, number, now, |waited, _| Error::Cancelled { waited });
     }
-}
-
-impl Ledger {
-    fn give_up(&mut self, core: &Core, place: usize, now: Instant) -> Vec<HolderInfo> {
-        let waiting = self.queue.remove(place).expect("invariant: the place is in the queue");
-        self.statistics.refusals += 1;
-        let holders = self.holders_in_the_way(&waiting, now);
-        self.dispatch(core, None);
-        holders
-    }
-}
-
-fn poll_period(limit: Duration) -> Duration {
-    (limit / LIMIT_PARTS).max(Duration::from_millis(2))
 }

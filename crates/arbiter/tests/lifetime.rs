@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use common::{arbiter, assert_all_returned, await_waiters, with_watchdog};
 use tenferro_arbiter::{
-    Arbiter, CpuSet, FairArbiter, HolderState, Label, Request, ResourcePermit, WaitReason,
-    process_arbiter,
+    Arbiter, CpuSet, FairArbiter, HolderState, Label, Patience, PermitFuture, Request,
+    ResourcePermit, WaitReason, process_arbiter,
 };
 
 #[test]
@@ -194,12 +194,19 @@ fn an_arbiter_of_your_own_delegates() {
         fn try_acquire(&self, request: &Request) -> tenferro_arbiter::Result<ResourcePermit> {
             self.0.try_acquire(request)
         }
-        fn acquire_timeout(
+        fn acquire_within(
             &self,
             request: &Request,
-            timeout: Duration,
+            patience: &Patience,
         ) -> tenferro_arbiter::Result<ResourcePermit> {
-            self.0.acquire_timeout(request, timeout)
+            self.0.acquire_within(request, patience)
+        }
+        fn acquire_async<'a>(
+            &'a self,
+            request: &Request,
+            patience: &Patience,
+        ) -> PermitFuture<'a> {
+            self.0.acquire_async(request, patience)
         }
         fn admit_now(&self, request: &Request) -> tenferro_arbiter::Result<ResourcePermit> {
             self.0.admit_now(request)

@@ -166,9 +166,14 @@ impl Arbiter for CountingArbiter {
         self.fair.try_acquire(request)
     }
 
-    fn acquire_timeout(&self, request: &Request, timeout: Duration) -> Admitted<ResourcePermit> {
+    fn acquire_within(&self, request: &Request, patience: &Patience) -> Admitted<ResourcePermit> {
         self.count();
-        self.fair.acquire_timeout(request, timeout)
+        self.fair.acquire_within(request, patience)
+    }
+
+    fn acquire_async<'a>(&'a self, request: &Request, patience: &Patience) -> PermitFuture<'a> {
+        self.count();
+        self.fair.acquire_async(request, patience)
     }
 
     fn admit_now(&self, request: &Request) -> Admitted<ResourcePermit> {
