@@ -201,8 +201,7 @@ impl Core {
         // What the seat still has joins the pool, so that the request is like any other.
         ledger.empty(self, seat);
         let (who, label) = (Who::Thread(seat.slot()), seat.label());
-        let number =
-            ledger.queue.push(demand, |class| Waiting::new(who, class, demand.max, label));
+        let number = ledger.queue.push(demand, |class| Waiting::new(who, class, demand.max, label));
         match form {
             Form::Try | Form::Overcommit => ledger.admit_at_once(self, seat, number, form)?,
             Form::Wait(patience) => {

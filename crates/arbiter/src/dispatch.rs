@@ -134,8 +134,7 @@ impl Ledger {
     fn try_grant(&mut self, core: &Core, number: u64) -> std::result::Result<usize, WaitReason> {
         let waiting = self.queue.get(number).expect("invariant: a candidate is in the queue");
         let slot = waiting.slot();
-        let demand =
-            Demand { max: waiting.max, ..self.queue.class_of(waiting).demand.clone() };
+        let demand = Demand { max: waiting.max, ..self.queue.class_of(waiting).demand.clone() };
         if let Some(claim) = demand.claim.filter(|_| self.holders_against(&demand)) {
             return Err(WaitReason::Provider(claim.key));
         }

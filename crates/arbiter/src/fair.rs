@@ -92,11 +92,7 @@ impl FairArbiter {
     ///
     /// # Errors
     /// As [`FairArbiter::with_policy`].
-    pub fn with_clock(
-        cpus: CpuSet,
-        policy: Policy,
-        clock: impl Clock + 'static,
-    ) -> Result<Self> {
+    pub fn with_clock(cpus: CpuSet, policy: Policy, clock: impl Clock + 'static) -> Result<Self> {
         if cpus.is_empty() {
             return Err(Error::EmptyCpuSet);
         }

@@ -7,10 +7,10 @@ use std::task::Waker;
 use std::time::Instant;
 
 use crate::admission::Core;
+use crate::alarm::Alarm;
 use crate::cpu_set::CpuSet;
 use crate::error::{Error, Result};
 use crate::home::{Bond, ThreadRecord};
-use crate::alarm::Alarm;
 use crate::owner::ExecutionOwner;
 use crate::queue::Queue;
 use crate::request::{ClaimKind, Exclusivity, ProviderClaim, Request};

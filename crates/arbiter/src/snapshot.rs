@@ -103,8 +103,10 @@ pub struct Statistics {
     pub slow_paths: u64,
     /// Threads (more exactly, seats) that were registered.
     pub registrations: u64,
-    /// Requests that had to wait.
+    /// Requests that had to wait, of threads and of futures.
     pub waits: u64,
+    /// How often a thread went to sleep for its own request. No future does.
+    pub sleeps: u64,
     /// Waiters that were woken.
     pub notifications: u64,
     /// Waiters that were woken with their grant in hand.

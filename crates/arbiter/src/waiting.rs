@@ -296,6 +296,7 @@ impl Core {
             }
             let poll = limit.map(|limit| watch.next_look(limit));
             let wake = [look, poll, deadline].into_iter().flatten().min();
+            ledger.statistics.sleeps += 1;
             ledger = ledger.sleep(seat, wake.map(|wake| self.clock().real(wake)));
             let Some(wake) = wake else { continue };
             let queued = ledger.queue.get(number).map(|waiting| &waiting.stage);

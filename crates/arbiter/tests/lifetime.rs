@@ -201,11 +201,7 @@ fn an_arbiter_of_your_own_delegates() {
         ) -> tenferro_arbiter::Result<ResourcePermit> {
             self.0.acquire_within(request, patience)
         }
-        fn acquire_async<'a>(
-            &'a self,
-            request: &Request,
-            patience: &Patience,
-        ) -> PermitFuture<'a> {
+        fn acquire_async<'a>(&'a self, request: &Request, patience: &Patience) -> PermitFuture<'a> {
             self.0.acquire_async(request, patience)
         }
         fn admit_now(&self, request: &Request) -> tenferro_arbiter::Result<ResourcePermit> {

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use common::{assert_all_returned, with_watchdog};
+use common::{Calls, assert_all_returned, block_on, poll_once, with_watchdog};
 use tenferro_arbiter::{
-    Arbiter, ClaimKind, CpuSet, Error, FairArbiter, Policy, ProviderClaim, ProviderKey, Request,
-    ResourcePermit,
+    Arbiter, CancelToken, ClaimKind, CpuSet, Error, FairArbiter, Patience, Policy, ProviderClaim,
+    ProviderKey, Request, ResourcePermit,
 };
 
 const THREADS: u64 = 8;
@@ -71,6 +71,31 @@ fn floating(arbiter: &dyn Arbiter, books: &Books, n: i64, random: &mut Xorshift)
     match outcome {
         Ok(permit) => operate(books, &permit, n, random),
         Err(Error::WouldBlock { .. } | Error::TimedOut { .. }) => {}
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A request as a future: polled to its end, or dropped after its first poll.
+fn future(arbiter: &dyn Arbiter, books: &Books, n: i64, random: &mut Xorshift) {
+    let request = Request::new(1..=1 + random.below(n as u64) as usize);
+    let token = CancelToken::new();
+    let patience = match random.below(3) {
+        0 => Patience::unlimited().unless(&token),
+        1 => Patience::at_most(Duration::from_micros(random.below(2000))),
+        _ => Patience::unlimited(),
+    };
+    let mut future = arbiter.acquire_async(&request, &patience);
+    if random.below(3) == 0 {
+        let ready = poll_once(&mut future, &Calls::new()).is_ready();
+        thread::yield_now();
+        token.cancel();
+        if ready || random.below(2) == 0 {
+            return;
+        }
+    }
+    match block_on(future) {
+        Ok(permit) => operate(books, &permit, n, random),
+        Err(Error::TimedOut { .. } | Error::Cancelled { .. }) => {}
         Err(error) => panic!("{error}"),
     }
 }
@@ -144,12 +169,13 @@ fn claiming(arbiter: &dyn Arbiter, books: &Books, n: i64, random: &mut Xorshift)
 fn work(arbiter: &dyn Arbiter, books: &Books, n: i64, seed: u64) {
     let mut random = Xorshift(seed);
     for _ in 0..ROUNDS {
-        match random.below(12) {
+        match random.below(15) {
             0..=4 => floating(arbiter, books, n, &mut random),
             5..=6 => scope(arbiter, books, n, &mut random),
             7 => pinned(arbiter, books, n, &mut random),
             8 => restricted(arbiter, books, n, &mut random),
             9..=10 => claiming(arbiter, books, n, &mut random),
+            11..=13 => future(arbiter, books, n, &mut random),
             _ => {
                 let outcome = catch_unwind(AssertUnwindSafe(|| {
                     let permit = arbiter.acquire(&Request::one_thread()).unwrap();

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use tenferro_arbiter::Patience;
 use tenferro_engine::{CpuEngine, refused};
 use tenferro_ops::{Engine, Inputs, LaneJob, Scale};
 use tenferro_scope::{DomainOwnership, ResourceDomain, RuntimeIdentity};
@@ -104,6 +105,70 @@ impl CpuBackend {
         self.domain()
             .with_execution_scope(operation)
             .map_err(|error| refused("with_execution_scope", error))
+    }
+
+    /// As [`CpuBackend::with_execution_scope`], but without waiting: now or not.
+    ///
+    /// # Errors
+    /// As there; [`Error::BackendSource`](crate::Error::BackendSource) where the scope would have to wait for CPUs.
+    pub fn try_with_execution_scope<R: Send>(
+        &self,
+        operation: impl FnOnce() -> R + Send,
+    ) -> Result<R> {
+        self.domain()
+            .try_with_execution_scope(operation)
+            .map_err(|error| refused("try_with_execution_scope", error))
+    }
+
+    /// As [`CpuBackend::with_execution_scope`], but waits only as long as `patience` allows: to a deadline, or until a
+    /// token is cancelled.
+    ///
+    /// # Errors
+    /// As there; [`Error::BackendSource`](crate::Error::BackendSource) when the time is up or the token is cancelled.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tenferro_cpu::{CpuBackend, Patience};
+    ///
+    /// let backend = CpuBackend::with_threads(1)?;
+    /// let patience = Patience::at_most(Duration::from_secs(5));
+    /// assert_eq!(backend.with_execution_scope_within(&patience, || 3)?, 3);
+    /// # Ok::<(), tenferro_cpu::Error>(())
+    /// ```
+    pub fn with_execution_scope_within<R: Send>(
+        &self,
+        patience: &Patience,
+        operation: impl FnOnce() -> R + Send,
+    ) -> Result<R> {
+        self.domain()
+            .with_execution_scope_within(patience, operation)
+            .map_err(|error| refused("with_execution_scope_within", error))
+    }
+
+    /// As [`CpuBackend::with_execution_scope_within`], for a task: waiting for CPUs parks no thread.
+    ///
+    /// `operation` is a synchronous callback. It runs inside the poll that gets the permit, from its start to its end,
+    /// on the polling thread: a scope never spans an await. A future that is dropped before leaves no trace.
+    ///
+    /// # Errors
+    /// The future's result: as [`CpuBackend::with_execution_scope_within`].
+    ///
+    /// ```
+    /// use tenferro_cpu::{CpuBackend, Patience};
+    ///
+    /// let backend = CpuBackend::with_threads(1)?;
+    /// let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    /// let scope = backend.with_execution_scope_async(&Patience::unlimited(), || 3);
+    /// assert_eq!(runtime.block_on(scope)?, 3);
+    /// # Ok::<(), tenferro_cpu::Error>(())
+    /// ```
+    pub fn with_execution_scope_async<'b, R: Send + 'b>(
+        &'b self,
+        patience: &Patience,
+        operation: impl FnOnce() -> R + Send + 'b,
+    ) -> impl Future<Output = Result<R>> + Send + 'b {
+        let scope = self.domain().with_execution_scope_async(patience, operation);
+        async move { scope.await.map_err(|error| refused("with_execution_scope_async", error)) }
     }
 
     /// Runs the caller's own `work` under one permit and one entry, on the calling thread.

@@ -15,5 +15,7 @@ pub use builder::CpuBackendBuilder;
 pub use diagnostics::{Diagnostics, ProviderInfo};
 /// How many lanes a scope is divided into, and which one a closure runs in.
 pub use tenferro_scope::{Lane, LaneCount};
+/// How long the opening of a scope waits, and what ends the wait.
+pub use tenferro_arbiter::{CancelToken, Patience};
 /// What a call on a backend refuses: the error of tensors.
 pub use tenferro_tensor::{Error, Result};

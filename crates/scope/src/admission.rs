@@ -171,12 +171,23 @@ impl ResourceDomain {
     }
 
     /// A permit for `request`, or for one CPU on a worker of somebody's pool, which must never wait: its pool may hold
-    /// the CPUs that it would wait for. Without a free CPU the arbiter lets such a worker go on, and counts it. If
-    /// somebody else holds the claimed provider, it goes on without that.
+    /// the CPUs that it would wait for.
     pub(super) fn acquire(&self, request: &Request) -> Result<(ResourcePermit, Here)> {
-        if rayon::current_thread_index().is_none() && !self.executor().is_worker() {
-            return Ok((self.arbiter().acquire(request)?, Here::Anywhere));
+        if self.on_a_worker() {
+            self.admit_worker()
+        } else {
+            Ok((self.arbiter().acquire(request)?, Here::Anywhere))
         }
+    }
+
+    /// Whether this thread is a worker of somebody's pool.
+    pub(super) fn on_a_worker(&self) -> bool {
+        rayon::current_thread_index().is_some() || self.executor().is_worker()
+    }
+
+    /// A permit for one CPU, now. Without a free CPU the arbiter lets such a worker go on, and counts it. If
+    /// somebody else holds the claimed provider, it goes on without that.
+    pub(super) fn admit_worker(&self) -> Result<(ResourcePermit, Here)> {
         if let Some(sharing) = &self.requests().sharing {
             match self.arbiter().admit_now(sharing) {
                 Ok(permit) => return Ok((permit, Here::Inline)),

@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use tenferro_arbiter::{Request, ResourcePermit};
+use tenferro_arbiter::{Patience, ResourcePermit};
 use tenferro_provider::ClaimUse;
 
 use crate::{
@@ -27,10 +27,73 @@ impl ResourceDomain {
     /// Before anything is acquired: [`Error::ExternalDomain`], [`Error::ScopeActive`], [`Error::OperationActive`],
     /// [`Error::ManagedWorker`]. Then [`Error::Admission`] and [`Error::Executor`].
     pub fn with_execution_scope<R: Send>(&self, operation: impl FnOnce() -> R + Send) -> Result<R> {
-        if self.ownership() != DomainOwnership::Managed {
-            return Err(Error::ExternalDomain);
+        self.refuse_holder()?;
+        let admitted = self.acquire(&self.requests().scope)?;
+        self.hold(admitted, LoanState::IdleScope, operation)
+    }
+
+    /// The same without waiting: now or not.
+    ///
+    /// # Errors
+    /// As [`ResourceDomain::with_execution_scope`]; [`Error::Admission`] of a scope that would have to wait.
+    pub fn try_with_execution_scope<R: Send>(
+        &self,
+        operation: impl FnOnce() -> R + Send,
+    ) -> Result<R> {
+        self.refuse_holder()?;
+        let admitted = if self.on_a_worker() {
+            self.admit_worker()?
+        } else {
+            (self.arbiter().try_acquire(&self.requests().scope)?, Here::Anywhere)
+        };
+        self.hold(admitted, LoanState::IdleScope, operation)
+    }
+
+    /// The same for a caller that waits only as long as `patience` allows, and the wait limit.
+    ///
+    /// # Errors
+    /// As [`ResourceDomain::with_execution_scope`]; [`Error::Admission`] also when time is up or the token is
+    /// cancelled.
+    pub fn with_execution_scope_within<R: Send>(
+        &self,
+        patience: &Patience,
+        operation: impl FnOnce() -> R + Send,
+    ) -> Result<R> {
+        self.refuse_holder()?;
+        let admitted = if self.on_a_worker() {
+            self.admit_worker()?
+        } else {
+            (self.arbiter().acquire_within(&self.requests().scope, patience)?, Here::Anywhere)
+        };
+        self.hold(admitted, LoanState::IdleScope, operation)
+    }
+
+    /// The same for a task: the wait for CPUs parks no thread.
+    ///
+    /// `operation` runs inside the poll that gets the permit, on the polling thread, from its start to its end: a scope
+    /// never spans an await. Dropped before that, the future leaves no trace.
+    ///
+    /// # Errors
+    /// The future's result: as [`ResourceDomain::with_execution_scope_within`].
+    pub fn with_execution_scope_async<'d, R: Send + 'd>(
+        &'d self,
+        patience: &Patience,
+        operation: impl FnOnce() -> R + Send + 'd,
+    ) -> impl Future<Output = Result<R>> + Send + 'd {
+        let patience = patience.clone();
+        async move {
+            self.refuse_holder()?;
+            if !self.on_a_worker() {
+                let permit =
+                    self.arbiter().acquire_async(&self.requests().scope, &patience).await?;
+                // The thread may be another one by now.
+                self.refuse_holder()?;
+                if !self.on_a_worker() {
+                    return self.hold((permit, Here::Anywhere), LoanState::IdleScope, operation);
+                }
+            }
+            self.hold(self.admit_worker()?, LoanState::IdleScope, operation)
         }
-        self.hold(&self.requests().scope, LoanState::IdleScope, operation)
     }
 
     /// Runs the caller's own work under one permit and one entry, which it holds to the end.
@@ -38,10 +101,9 @@ impl ResourceDomain {
     /// # Errors
     /// As [`ResourceDomain::with_execution_scope`].
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R> {
-        if self.ownership() != DomainOwnership::Managed {
-            return Err(Error::ExternalDomain);
-        }
-        self.hold(&self.requests().installed, LoanState::Installed, work)
+        self.refuse_holder()?;
+        let admitted = self.acquire(&self.requests().installed)?;
+        self.hold(admitted, LoanState::Installed, work)
     }
 
     /// The CPUs that the scope or installation on this thread was last granted; `None` outside of one of this domain.
@@ -50,20 +112,26 @@ impl ResourceDomain {
         self.is_entered().then(context::granted_width).flatten()
     }
 
-    fn hold<R: Send>(
-        &self,
-        request: &Request,
-        state: LoanState,
-        work: impl FnOnce() -> R + Send,
-    ) -> Result<R> {
+    /// Refuses what may not hold a permit here, before anything is acquired.
+    fn refuse_holder(&self) -> Result<()> {
+        if self.ownership() != DomainOwnership::Managed {
+            return Err(Error::ExternalDomain);
+        }
         if let Some(open) = context::active() {
             return Err(match context::state() {
                 LoanState::Running => Error::OperationActive { running: open },
                 _ => Error::ScopeActive { open },
             });
         }
-        context::refuse_worker()?;
-        let (permit, here) = self.acquire(request)?;
+        context::refuse_worker()
+    }
+
+    fn hold<R: Send>(
+        &self,
+        (permit, here): (ResourcePermit, Here),
+        state: LoanState,
+        work: impl FnOnce() -> R + Send,
+    ) -> Result<R> {
         let _claim =
             (here == Here::WithoutProvider).then(|| context::restrict_claim(ClaimUse::Nothing));
         let inline = here != Here::Anywhere;

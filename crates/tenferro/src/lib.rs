@@ -15,7 +15,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub use tenferro_cpu::{CpuBackend, CpuBackendBuilder, Diagnostics, Error, ProviderInfo, Result};
+pub use tenferro_cpu::{
+    CancelToken, CpuBackend, CpuBackendBuilder, Diagnostics, Error, Patience, ProviderInfo, Result,
+};
 pub use tenferro_tensor::{DType, Shape, Tensor, TensorView, TensorViewMut, TypedTensor};
 
 /// Derivatives of eager computations, to any order.

@@ -1,11 +1,15 @@
 //! What several test files share.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use std::sync::mpsc;
-use std::thread;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use tenferro_arbiter::{Arbiter, CpuSet, FairArbiter, Policy, Snapshot};
+use tenferro_arbiter::{Arbiter, Clock, CpuSet, FairArbiter, Policy, Snapshot};
 
 /// Runs `body` on a thread of its own and panics if it has not returned in a minute.
 pub(crate) fn with_watchdog(body: impl FnOnce() + Send + 'static) {
@@ -61,4 +65,80 @@ pub(crate) fn assert_all_returned(arbiter: &dyn Arbiter) {
     let snapshot = arbiter.snapshot();
     assert!(snapshot.holders.is_empty() && snapshot.waiters.is_empty(), "{snapshot:#?}");
     assert_eq!(snapshot.free + snapshot.parked, snapshot.capacity, "{snapshot:#?}");
+}
+
+/// A waker that counts its calls and wakes a thread.
+pub(crate) struct Calls {
+    count: AtomicUsize,
+    thread: Thread,
+}
+
+impl Calls {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { count: AtomicUsize::new(0), thread: thread::current() })
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(SeqCst)
+    }
+}
+
+impl Wake for Calls {
+    fn wake(self: Arc<Self>) {
+        self.count.fetch_add(1, SeqCst);
+        self.thread.unpark();
+    }
+}
+
+/// Polls `future` once for `calls`.
+pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F, calls: &Arc<Calls>) -> Poll<F::Output> {
+    let waker = Waker::from(Arc::clone(calls));
+    std::pin::Pin::new(future).poll(&mut Context::from_waker(&waker))
+}
+
+/// Runs `future` on this thread, which sleeps in between.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    let (mut future, waker) = (pin!(future), Waker::from(Calls::new()));
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return output;
+        }
+        thread::park_timeout(Duration::from_secs(30));
+    }
+}
+
+/// A clock that a test moves by hand.
+#[derive(Clone)]
+pub(crate) struct HandClock(Arc<Mutex<Instant>>);
+
+impl HandClock {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new(Instant::now())))
+    }
+
+    pub(crate) fn advance(&self, time: Duration) {
+        *self.0.lock().unwrap() += time;
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> Instant {
+        *self.0.lock().unwrap()
+    }
+
+    fn cpu_time(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Sleepers look often.
+    fn real(&self, _wake: Instant) -> Instant {
+        Instant::now() + Duration::from_micros(200)
+    }
+}
+
+/// An arbiter without a bypass budget whose time stands still unless moved.
+pub(crate) fn still_arbiter(n: usize) -> (FairArbiter, HandClock) {
+    let policy = Policy { bypass: Duration::ZERO, ..Policy::default() };
+    let clock = HandClock::new();
+    (FairArbiter::with_clock(CpuSet::first(n), policy, clock.clone()).unwrap(), clock)
 }

@@ -13,7 +13,8 @@ use std::{
 };
 
 use tenferro_arbiter::{
-    Arbiter, CpuSet, FairArbiter, Policy, Request, ResourcePermit, Result as Admitted, Snapshot,
+    Arbiter, CpuSet, FairArbiter, Patience, PermitFuture, Policy, Request, ResourcePermit,
+    Result as Admitted, Snapshot,
 };
 use tenferro_cpu::{CpuBackend, Error};
 use tenferro_provider::{Capabilities, Outcome, Product, Provider, Workers};
