@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::clock::Clock;
 use crate::cpu_set::CpuSet;
+use crate::era::ProcessEra;
 use crate::error::Result;
 use crate::fair::Policy;
 use crate::home::{self, Home};
@@ -59,7 +60,9 @@ pub(super) struct Core {
     cpus: CpuSet,
     capacity: u32,
     policy: Policy,
-    clock: Box<dyn Clock>,
+    clock: Arc<dyn Clock>,
+    /// The process whose threads sit on its seats.
+    era: ProcessEra,
     pool: Pool,
     ledger: Mutex<Ledger>,
     /// Where the alarm's thread sleeps.
@@ -69,12 +72,13 @@ pub(super) struct Core {
 }
 
 impl Core {
-    pub(super) fn new(cpus: CpuSet, capacity: u32, policy: Policy, clock: Box<dyn Clock>) -> Self {
+    pub(super) fn new(cpus: CpuSet, capacity: u32, policy: Policy, clock: Arc<dyn Clock>) -> Self {
         Self {
             cpus,
             capacity,
             policy,
             clock,
+            era: ProcessEra::now(),
             pool: Pool::new(capacity),
             ledger: Mutex::new(Ledger::new()),
             alarm: Bell::default(),
@@ -99,8 +103,14 @@ impl Core {
         &self.pool
     }
 
-    pub(super) fn clock(&self) -> &dyn Clock {
-        &*self.clock
+    pub(super) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// Whether a fork has left its other threads behind: its lock may be held by one of them, and is not taken.
+    #[inline]
+    pub(super) fn is_orphaned(&self) -> bool {
+        self.era.is_over()
     }
 
     pub(super) fn mutex(&self) -> &Mutex<Ledger> {
@@ -121,7 +131,7 @@ impl Core {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.closed.load(Relaxed)
+        self.closed.load(Relaxed) || self.is_orphaned()
     }
 
     pub(super) fn snapshot(&self) -> Snapshot {
@@ -221,6 +231,9 @@ impl Core {
     /// Ends an operation or a permit that somebody waits for, or that is bound.
     #[cold]
     pub(super) fn leave(&self, seat: &Seat, ending: Ending) -> Word {
+        if self.is_orphaned() {
+            return seat.set(|word| ending.after(word));
+        }
         let mut ledger = self.lock_slowly();
         let pass = ledger.may_pass(self, seat);
         let keep = |word: Word| {
@@ -245,6 +258,9 @@ impl Core {
     /// Starts the next operation of a lent permit that has no CPU at hand.
     #[cold]
     pub(super) fn resume(&self, seat: &Seat, want: u32) -> Word {
+        if self.is_orphaned() {
+            return seat.set(Word::overcommitted);
+        }
         let mut ledger = self.lock_slowly();
         ledger.empty(self, seat);
         let cpus = ledger.take_for_resume(self, seat, want);
@@ -260,6 +276,9 @@ impl Core {
     /// Takes CPUs that idle threads have not used since somebody last looked, for a wider operation.
     #[cold]
     pub(super) fn take_from_idle(&self, seat: &Seat, width: u32, missing: u32) -> u32 {
+        if self.is_orphaned() {
+            return 0;
+        }
         let Some(guard) = self.ledger.try_lock() else { return 0 };
         let mut ledger = Locked::new(self, guard);
         self.slow_paths.fetch_add(1, Relaxed);
@@ -268,6 +287,9 @@ impl Core {
 
     /// Gives a seat back, with all it has.
     pub(super) fn retire(&self, seat: &Seat) {
+        if self.is_orphaned() {
+            return;
+        }
         let mut ledger = self.lock();
         ledger.empty(self, seat);
         ledger.unregister(seat.slot());

@@ -92,6 +92,12 @@ pub enum Error {
         /// What the system said.
         reason: String,
     },
+    /// A future that was made before a fork was polled in the child.
+    #[error(
+        "a future from before a fork was polled after it, where nobody can answer it: ask again in this \
+         process"
+    )]
+    Forked,
     /// Holders kept the request waiting without running an operation.
     #[error(
         "no admission: for {waited:.3?} no holder ran an operation{}: end the holding scope or permit, \

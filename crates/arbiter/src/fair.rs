@@ -11,6 +11,7 @@ use crate::arbiter::Arbiter;
 use crate::clock::{Clock, SystemClock};
 use crate::cpu_set::CpuSet;
 use crate::error::{Error, Result};
+use crate::once_box::OnceBox;
 use crate::patience::Patience;
 use crate::permit::ResourcePermit;
 use crate::request::Request;
@@ -68,6 +69,8 @@ impl Default for Policy {
 /// ```
 pub struct FairArbiter {
     core: Arc<Core>,
+    /// The arbiter of a child process, once this one's threads are gone.
+    heir: OnceBox<FairArbiter>,
 }
 
 impl FairArbiter {
@@ -100,8 +103,8 @@ impl FairArbiter {
         match capacity {
             0 => Err(Error::InvalidWidth { min: 0, max: 0 }),
             1..=MAX_CPUS => {
-                let core = Core::new(cpus, capacity as u32, policy, Box::new(clock));
-                Ok(Self { core: Arc::new(core) })
+                let core = Core::new(cpus, capacity as u32, policy, Arc::new(clock));
+                Ok(Self { core: Arc::new(core), heir: OnceBox::new() })
             }
             _ => Err(Error::TooManyCpus { cpus: capacity, limit: MAX_CPUS }),
         }
@@ -112,32 +115,47 @@ impl FairArbiter {
     pub fn policy(&self) -> Policy {
         *self.core.policy()
     }
+
+    /// The state of this process. After a fork the child starts with every CPU: those who held them are not there.
+    #[inline]
+    fn core(&self) -> &Arc<Core> {
+        if self.core.is_orphaned() { self.heir().core() } else { &self.core }
+    }
+
+    #[cold]
+    fn heir(&self) -> &Self {
+        self.heir.get_or_make(|| {
+            let (old, clock) = (&self.core, Arc::clone(self.core.clock()));
+            let core = Core::new(old.cpus().clone(), old.capacity(), *old.policy(), clock);
+            Self { core: Arc::new(core), heir: OnceBox::new() }
+        })
+    }
 }
 
 impl Arbiter for FairArbiter {
     #[inline]
     fn acquire(&self, request: &Request) -> Result<ResourcePermit> {
         const UNLIMITED: &Patience = &Patience::unlimited();
-        self.core.admit(request, Form::Wait(UNLIMITED))
+        self.core().admit(request, Form::Wait(UNLIMITED))
     }
 
     fn try_acquire(&self, request: &Request) -> Result<ResourcePermit> {
-        self.core.admit(request, Form::Try)
+        self.core().admit(request, Form::Try)
     }
 
     fn acquire_within(&self, request: &Request, patience: &Patience) -> Result<ResourcePermit> {
         if patience.is_cancelled() {
             return Err(Error::Cancelled { waited: Duration::ZERO });
         }
-        self.core.admit(request, Form::Wait(patience))
+        self.core().admit(request, Form::Wait(patience))
     }
 
     fn acquire_async(&self, request: &Request, patience: &Patience) -> PermitFuture<'static> {
-        Box::pin(Acquire::new(Arc::clone(&self.core), request.clone(), patience.clone()))
+        Box::pin(Acquire::new(Arc::clone(self.core()), request.clone(), patience.clone()))
     }
 
     fn admit_now(&self, request: &Request) -> Result<ResourcePermit> {
-        self.core.admit(request, Form::Overcommit)
+        self.core().admit(request, Form::Overcommit)
     }
 
     fn cpus(&self) -> &CpuSet {
@@ -149,7 +167,7 @@ impl Arbiter for FairArbiter {
     }
 
     fn snapshot(&self) -> Snapshot {
-        self.core.snapshot()
+        self.core().snapshot()
     }
 }
 

@@ -119,6 +119,9 @@ impl Core {
     /// Ends the permit of a lane: what it has goes back to the permit that it is a share of, if nobody waits.
     #[cold]
     pub(super) fn hand_back(&self, seat: &Seat, origin: &Seat) -> Word {
+        if self.is_orphaned() {
+            return seat.set(Word::released);
+        }
         let mut ledger = self.lock_slowly();
         let ended = |word: Word| word.released().emptied();
         let before = seat.update(|word| Some(ended(word))).unwrap_or_else(|word| word);

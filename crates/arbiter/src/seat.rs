@@ -260,6 +260,12 @@ impl Seat {
         Err(word)
     }
 
+    /// Moves the seat by `next` from wherever it is; answers where it is then.
+    pub(super) fn set(&self, next: impl Fn(Word) -> Word) -> Word {
+        let before = self.update(|word| Some(next(word)));
+        next(before.unwrap_or_else(|word| word))
+    }
+
     /// Adds CPUs from the pool to the running operation; a WANTED mark stays.
     pub(super) fn widen(&self, cpus: u32) {
         self.word.fetch_add(u64::from(cpus), Ordering::AcqRel);

@@ -144,6 +144,10 @@ impl Future for Acquire {
     type Output = Result<ResourcePermit>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.core.is_orphaned() {
+            self.turn = Turn::Done;
+            return Poll::Ready(Err(Error::Forked));
+        }
         match self.turn {
             Turn::New => {
                 let outcome = self.begin(context.waker());
@@ -162,6 +166,9 @@ impl Drop for Acquire {
     fn drop(&mut self) {
         let Turn::Waiting(number) = self.turn else { return };
         let core = &self.core;
+        if core.is_orphaned() {
+            return;
+        }
         let mut ledger = core.lock_slowly();
         if let Some(slot) = ledger.kept_on(number) {
             let (cpus, _) = ledger.empty_keeper(slot);

@@ -331,6 +331,9 @@ impl Core {
 
     /// Ends a wait from any thread.
     pub(super) fn cancel(&self, number: u64) {
+        if self.is_orphaned() {
+            return;
+        }
         let mut ledger = self.lock();
         let Some(waiting) = ledger.queue.get(number) else { return };
         match (&waiting.stage, &waiting.who) {

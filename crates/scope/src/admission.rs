@@ -65,6 +65,11 @@ impl ResourceDomain {
         operation: impl FnOnce(&OperationGuard<'_>) -> Result<R, E> + Send,
         refused: impl Fn(Error) -> E,
     ) -> Result<R, E> {
+        if breadth == Breadth::Wide
+            && let Err(error) = self.refuse_orphan()
+        {
+            return Err(refused(error));
+        }
         match context::state() {
             LoanState::None => {}
             idle if self.shares(idle) => {
@@ -105,7 +110,19 @@ impl ResourceDomain {
             };
         let loan = Loan { identity: self.identity(), owner: Some(permit.owner()) };
         let guard = OperationGuard::standalone(self, loan, permit.width());
-        operation(&guard)
+        let result = operation(&guard);
+        match guard.finish() {
+            None => result,
+            Some(fault) => Err(refused(fault)),
+        }
+    }
+
+    /// Refuses work for several threads, before any output is written, where a fork has left them behind.
+    fn refuse_orphan(&self) -> Result<()> {
+        let executor = self.executor();
+        executor
+            .ready()
+            .map_err(|source| Error::Executor { executor: executor.name(), source })
     }
 
     /// Runs a standalone operation on a thread that must not wait for the claimed provider.

@@ -40,6 +40,12 @@ pub enum ExecutorFault {
         "it ran the job on another thread; a managed executor must enter on the calling one, declare it external"
     )]
     OtherThread,
+    /// The executor's threads stayed in the parent of this process.
+    #[error(
+        "its threads stayed in the parent when this process was forked; build a new backend here, or keep to \
+         operations on one thread"
+    )]
+    Forked,
     /// The executor does not take work now.
     #[error("it refused: {reason}")]
     Refused {
@@ -89,6 +95,14 @@ pub trait Executor: Send + Sync {
     ///
     /// Called inside of [`Executor::enter`]. If jobs panic, the first payload is rethrown after all have stopped.
     fn fan_out(&self, width: usize, jobs: usize, job: &(dyn Fn(usize) + Sync));
+
+    /// Whether the threads for a fan-out are there.
+    ///
+    /// # Errors
+    /// Why they are not; nothing is fanned out then.
+    fn ready(&self) -> Result<(), ExecutorFault> {
+        Ok(())
+    }
 
     /// Whether the calling thread is one of this executor's own workers.
     fn is_worker(&self) -> bool {

@@ -20,6 +20,7 @@ mod identity;
 mod inline;
 mod lanes;
 mod pinned_pool;
+mod pool;
 mod rayon_pool;
 mod workers;
 

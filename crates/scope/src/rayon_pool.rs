@@ -10,29 +10,29 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::ThreadPoolBuilder;
 
 use crate::{
     RuntimeIdentity, context,
     error::{Error, Result},
     executor::{Affinity, Executor, ExecutorCapabilities, ExecutorFault},
+    pool::Pool,
 };
 
 /// Runs operations on the calling thread, and shares out wide ones over a rayon pool.
 pub struct RayonExecutor {
     width: usize,
-    pool: ThreadPool,
+    pool: Pool,
 }
 
 impl RayonExecutor {
     /// The executor for at most `width` threads, the caller included, whose workers belong to `identity`.
     pub(super) fn new(width: usize, identity: RuntimeIdentity) -> Result<Self> {
-        let pool = ThreadPoolBuilder::new()
+        let builder = ThreadPoolBuilder::new()
             .num_threads(width - 1)
             .thread_name(|index| format!("tenferro-{index}"))
-            .start_handler(move |_| context::mark_worker(identity))
-            .build()
-            .map_err(|source| Error::Pool { width, source })?;
+            .start_handler(move |_| context::mark_worker(identity));
+        let pool = Pool::build(builder).map_err(|source| Error::Pool { width, source })?;
         Ok(Self { width, pool })
     }
 }
@@ -51,17 +51,19 @@ impl Executor for RayonExecutor {
         Ok(())
     }
 
+    fn ready(&self) -> Result<(), ExecutorFault> {
+        self.pool.threads().map(|_| ())
+    }
+
     fn fan_out(&self, width: usize, jobs: usize, job: &(dyn Fn(usize) + Sync)) {
         fan_out(&self.pool, width.min(self.width), jobs, job);
     }
 }
 
 /// Runs the jobs on the calling thread and on `width - 1` workers of `pool`.
-pub(super) fn fan_out(pool: &ThreadPool, width: usize, jobs: usize, job: &(dyn Fn(usize) + Sync)) {
+pub(super) fn fan_out(pool: &Pool, width: usize, jobs: usize, job: &(dyn Fn(usize) + Sync)) {
     let helpers = width.min(jobs).saturating_sub(1);
-    if helpers == 0 {
-        return (0..jobs).for_each(job);
-    }
+    let (1.., Ok(pool)) = (helpers, pool.threads()) else { return (0..jobs).for_each(job) };
     let round = Round { jobs, job, next: AtomicUsize::new(0), panic: Mutex::new(None) };
     pool.in_place_scope(|scope| {
         for _ in 0..helpers {

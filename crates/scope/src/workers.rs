@@ -66,12 +66,17 @@ impl Workers for GrantedWorkers<'_> {
         if self.width == 1 || jobs <= 1 {
             return (0..jobs).for_each(job);
         }
+        let executor = self.domain.executor();
+        if let Err(fault) = executor.ready() {
+            // Reported when the operation ends; until then it is whole, on this thread.
+            let _ = self.fault.set(fault);
+            return (0..jobs).for_each(job);
+        }
         self.domain.count_fan_out();
         let lent = |index| {
             let _running = self.mark_running();
             job(index);
         };
-        let executor = self.domain.executor();
         match self.domain.trust() {
             Trust::Ours | Trust::Pinned => executor.fan_out(self.width, jobs, &lent),
             Trust::Audited => {
