@@ -162,11 +162,15 @@ impl CpuBackend {
     /// assert_eq!(runtime.block_on(scope)?, 3);
     /// # Ok::<(), tenferro_cpu::Error>(())
     /// ```
-    pub fn with_execution_scope_async<'b, R: Send + 'b>(
+    pub fn with_execution_scope_async<'b, R, F>(
         &'b self,
         patience: &Patience,
-        operation: impl FnOnce() -> R + Send + 'b,
-    ) -> impl Future<Output = Result<R>> + Send + 'b {
+        operation: F,
+    ) -> impl Future<Output = Result<R>> + Send + use<'b, R, F>
+    where
+        R: Send,
+        F: FnOnce() -> R + Send,
+    {
         let scope = self.domain().with_execution_scope_async(patience, operation);
         async move { scope.await.map_err(|error| refused("with_execution_scope_async", error)) }
     }

@@ -75,11 +75,15 @@ impl ResourceDomain {
     ///
     /// # Errors
     /// The future's result: as [`ResourceDomain::with_execution_scope_within`].
-    pub fn with_execution_scope_async<'d, R: Send + 'd>(
+    pub fn with_execution_scope_async<'d, R, F>(
         &'d self,
         patience: &Patience,
-        operation: impl FnOnce() -> R + Send + 'd,
-    ) -> impl Future<Output = Result<R>> + Send + 'd {
+        operation: F,
+    ) -> impl Future<Output = Result<R>> + Send + use<'d, R, F>
+    where
+        R: Send,
+        F: FnOnce() -> R + Send,
+    {
         let patience = patience.clone();
         async move {
             self.refuse_holder()?;
