@@ -104,7 +104,7 @@ fn f52_a_child_is_admitted_whatever_the_parents_threads_hold() {
 #[test]
 fn f52_what_waited_in_the_parent_is_refused_in_the_child() {
     in_a_process("f52_what_waited_in_the_parent_is_refused_in_the_child", || {
-        let arbiter = arbiter(1);
+        let arbiter = &arbiter(1);
         let holder = arbiter.acquire(&Request::one_thread()).unwrap();
         let (token, calls) = (CancelToken::new(), Calls::new());
         let patience = Patience::unlimited().unless(&token);
@@ -112,7 +112,7 @@ fn f52_what_waited_in_the_parent_is_refused_in_the_child() {
         let mut dropped = arbiter.acquire_async(&Request::one_thread(), &patience);
         assert!(poll_once(&mut polled, &calls).is_pending());
         assert!(poll_once(&mut dropped, &calls).is_pending());
-        await_waiters(&arbiter, 2);
+        await_waiters(arbiter, 2);
         fork(move || {
             token.cancel();
             drop(dropped);

@@ -120,9 +120,7 @@ impl ResourceDomain {
     /// Refuses work for several threads, before any output is written, where a fork has left them behind.
     fn refuse_orphan(&self) -> Result<()> {
         let executor = self.executor();
-        executor
-            .ready()
-            .map_err(|source| Error::Executor { executor: executor.name(), source })
+        executor.ready().map_err(|source| Error::Executor { executor: executor.name(), source })
     }
 
     /// Runs a standalone operation on a thread that must not wait for the claimed provider.
