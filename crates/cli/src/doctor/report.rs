@@ -171,6 +171,7 @@ fn waiter(waiter: &WaiterInfo) -> String {
         WaitReason::CpuSet => "its CPU set".to_owned(),
         WaitReason::Provider(key) => format!("provider {key:?}"),
         WaitReason::OlderWaiters => "older waiters".to_owned(),
+        WaitReason::Poll => "its own future, which was granted CPUs and did not come".to_owned(),
     };
     format!(
         "\"{}\" ({} to {} CPUs) for {reason}, {:.1?}, thread {}",
