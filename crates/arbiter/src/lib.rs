@@ -36,8 +36,8 @@ mod request;
 mod seat;
 mod snapshot;
 mod sync;
-mod topology;
 mod task;
+mod topology;
 mod waiting;
 
 pub use affinity::{current_affinity, pin_current_thread};
@@ -55,5 +55,5 @@ pub use patience::Patience;
 pub use permit::ResourcePermit;
 pub use request::{ClaimKind, Exclusivity, Label, ProviderClaim, ProviderKey, Request};
 pub use snapshot::{HolderInfo, HolderState, Snapshot, Statistics, WaitReason, WaiterInfo};
-pub use topology::{NumaNode, Topology};
 pub use task::PermitFuture;
+pub use topology::{NumaNode, Topology};

@@ -13,9 +13,9 @@ mod memory;
 pub use backend::CpuBackend;
 pub use builder::CpuBackendBuilder;
 pub use diagnostics::{Diagnostics, ProviderInfo};
-/// How many lanes a scope is divided into, and which one a closure runs in.
-pub use tenferro_scope::{Lane, LaneCount};
 /// How long the opening of a scope waits, and what ends the wait.
 pub use tenferro_arbiter::{CancelToken, Patience};
+/// How many lanes a scope is divided into, and which one a closure runs in.
+pub use tenferro_scope::{Lane, LaneCount};
 /// What a call on a backend refuses: the error of tensors.
 pub use tenferro_tensor::{Error, Result};
