@@ -11,6 +11,7 @@ mod bench;
 mod callgrind;
 mod ci;
 mod layers;
+mod model;
 mod operations;
 mod peers;
 mod source;
@@ -43,6 +44,7 @@ const COMMANDS: &[Command] = &[
     ci::COMMAND,
     layers::COMMAND,
     tidy::COMMAND,
+    model::COMMAND,
     operations::COMMAND,
     bench::COMMAND,
     peers::COMMAND,

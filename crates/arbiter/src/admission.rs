@@ -19,6 +19,7 @@ use crate::locked::Locked;
 use crate::patience::Patience;
 use crate::permit::ResourcePermit;
 use crate::pool::Pool;
+use crate::record::Recorder;
 use crate::request::Request;
 use crate::seat::{Seat, Word};
 use crate::snapshot::Snapshot;
@@ -65,6 +66,7 @@ pub(super) struct Core {
     era: ProcessEra,
     pool: Pool,
     ledger: Mutex<Ledger>,
+    recorder: Recorder,
     /// Where the alarm's thread sleeps.
     alarm: Bell,
     slow_paths: AtomicU64,
@@ -81,6 +83,7 @@ impl Core {
             era: ProcessEra::now(),
             pool: Pool::new(capacity),
             ledger: Mutex::new(Ledger::new()),
+            recorder: Recorder::default(),
             alarm: Bell::default(),
             slow_paths: AtomicU64::new(0),
             closed: AtomicBool::new(false),
@@ -111,6 +114,11 @@ impl Core {
     #[inline]
     pub(super) fn is_orphaned(&self) -> bool {
         self.era.is_over()
+    }
+
+    #[inline]
+    pub(super) fn recorder(&self) -> &Recorder {
+        &self.recorder
     }
 
     pub(super) fn mutex(&self) -> &Mutex<Ledger> {

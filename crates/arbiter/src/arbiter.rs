@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use crate::allowed::{Sizing, allowed_cpus};
 use crate::cpu_set::CpuSet;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fair::{FairArbiter, Policy};
 use crate::patience::Patience;
 use crate::permit::ResourcePermit;
+use crate::record::Recording;
 use crate::request::Request;
 use crate::seat::MAX_CPUS;
 use crate::snapshot::Snapshot;
@@ -82,6 +83,18 @@ pub trait Arbiter: Send + Sync {
 
     /// Who holds and who waits. It does not disturb running operations.
     fn snapshot(&self) -> Snapshot;
+
+    /// Records operations and waits from now on, the latest `spans` of them.
+    ///
+    /// An implementation that delegates passes this on too; one that does not, records nothing.
+    ///
+    /// # Errors
+    /// [`Recording`](crate::Error::Recording) if somebody records already,
+    /// [`NotRecorded`](crate::Error::NotRecorded) if this arbiter cannot.
+    fn record(&self, spans: usize) -> Result<Recording> {
+        let _ = spans;
+        Err(Error::NotRecorded)
+    }
 }
 
 /// The arbiter that everything in the process shares unless told otherwise.

@@ -13,6 +13,7 @@ use crate::queue::Class;
 use crate::request::{ClaimKind, ProviderKey};
 use crate::seat::{Seat, Word};
 use crate::snapshot::WaitReason;
+use crate::trace::WaitOutcome;
 use crate::waiting::Stage;
 
 /// A thread may pass a waiter if it starts that many operations within the bypass budget.
@@ -47,6 +48,7 @@ impl Ledger {
         while let Some(number) = self.queue.next_candidate() {
             match self.try_grant(core, number) {
                 Ok(slot) => {
+                    self.record_wait(core, number, WaitOutcome::Granted);
                     self.queue.grant(number, slot);
                     if caller != Some(number) {
                         self.statistics.notifications += 1;

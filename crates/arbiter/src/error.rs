@@ -98,6 +98,12 @@ pub enum Error {
          process"
     )]
     Forked,
+    /// A recording is under way already.
+    #[error("the arbiter is recorded already: finish that recording first")]
+    Recording,
+    /// The arbiter is not one that records.
+    #[error("this arbiter does not record: ask the `FairArbiter` underneath it")]
+    NotRecorded,
     /// Holders kept the request waiting without running an operation.
     #[error(
         "no admission: for {waited:.3?} no holder ran an operation{}: end the holding scope or permit, \

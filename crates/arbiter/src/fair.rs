@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::once_box::OnceBox;
 use crate::patience::Patience;
 use crate::permit::ResourcePermit;
+use crate::record::Recording;
 use crate::request::Request;
 use crate::seat::MAX_CPUS;
 use crate::snapshot::Snapshot;
@@ -168,6 +169,10 @@ impl Arbiter for FairArbiter {
 
     fn snapshot(&self) -> Snapshot {
         self.core().snapshot()
+    }
+
+    fn record(&self, spans: usize) -> Result<Recording> {
+        Recording::start(&self.core, spans)
     }
 }
 

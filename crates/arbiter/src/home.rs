@@ -13,6 +13,7 @@ use crate::owner::{ExecutionOwner, OwnerNumbers};
 use crate::request::Label;
 use crate::seat::{Seat, Word};
 use crate::sync::thread_local;
+use crate::trace::SpanKind;
 
 /// Seats of other arbiters, or of nested permits, that a thread keeps beside the last one.
 const MOST_KEPT: usize = 3;
@@ -303,6 +304,37 @@ impl Home {
         }
         let word = self.core.resume(&self.seat, want);
         self.settle(word, word.active(), self.bond.get());
+    }
+
+    /// Notes the start of an operation, if that is recorded: its CPUs are here.
+    #[inline]
+    pub(super) fn note_start(&self) {
+        if self.core.recorder().is_on() {
+            self.record_start();
+        }
+    }
+
+    /// Notes the end of the running operation, if that is recorded, while its CPUs are still here.
+    #[inline]
+    pub(super) fn note_end(&self) {
+        if self.core.recorder().is_on() {
+            self.record_end();
+        }
+    }
+
+    #[cold]
+    fn record_start(&self) {
+        self.seat.set_started(self.core.recorder().mark(self.core.clock().now()));
+    }
+
+    #[cold]
+    fn record_end(&self) {
+        let (mark, end, word) = (self.seat.started(), self.core.clock().now(), self.word.get());
+        self.seat.set_started(0);
+        let kind =
+            SpanKind::Operation { width: word.active() as usize, overcommitted: word.is_over() };
+        let who = (self.owner.get(), self.seat.label());
+        self.core.recorder().operated(mark, end, kind, who, thread_record());
     }
 
     /// Ends the operation of a permit that stays.

@@ -31,6 +31,7 @@ pub struct ResourcePermit {
 impl ResourcePermit {
     #[inline]
     pub(super) fn new(home: Box<Home>) -> Self {
+        home.note_start();
         Self { home: Some(home), thread: PhantomData }
     }
 
@@ -78,6 +79,7 @@ impl ResourcePermit {
     #[inline]
     pub fn lend(&self) {
         if !self.is_lent() {
+            self.home().note_end();
             self.home().lend();
         }
     }
@@ -92,6 +94,7 @@ impl ResourcePermit {
         let home = self.home();
         if home.is_idle() {
             home.resume(home.max(), home::Growth::Sometimes);
+            home.note_start();
         }
         home.width() as usize
     }
@@ -106,6 +109,7 @@ impl ResourcePermit {
         if home.is_idle() {
             let width = u32::try_from(width).unwrap_or(u32::MAX).clamp(1, home.max());
             home.resume(width, home::Growth::Always);
+            home.note_start();
         }
         home.width() as usize
     }
@@ -115,6 +119,9 @@ impl Drop for ResourcePermit {
     #[inline]
     fn drop(&mut self) {
         if let Some(home) = self.home.take() {
+            if !home.is_idle() {
+                home.note_end();
+            }
             home.release();
             home::put_back(home);
         }

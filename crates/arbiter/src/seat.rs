@@ -199,6 +199,8 @@ pub(super) struct Seat {
     owner: Cell64,
     label: AtomicPtr<&'static str>,
     overcommits: Cell64,
+    /// While recorded: when the running operation started, as the recorder counts; 0 if that is not known.
+    started: Cell64,
     slot: usize,
     pub(super) bell: Bell,
 }
@@ -210,6 +212,7 @@ impl Seat {
             owner: Cell64::new(0),
             label: AtomicPtr::new(Label::default().as_ptr()),
             overcommits: Cell64::new(0),
+            started: Cell64::new(0),
             slot,
             bell: Bell::default(),
         }
@@ -286,6 +289,14 @@ impl Seat {
         let name = self.label.load(Relaxed);
         // SAFETY: only `Label::as_ptr` values are stored, which are `&'static &'static str`.
         Label::new(unsafe { &*name })
+    }
+
+    pub(super) fn started(&self) -> u64 {
+        self.started.load(Relaxed)
+    }
+
+    pub(super) fn set_started(&self, mark: u64) {
+        self.started.store(mark, Relaxed);
     }
 
     pub(super) fn count_overcommit(&self) {

@@ -1,15 +1,16 @@
-//! The one seam through which loom replaces locks, condition variables and the protocol's atomics.
+//! The one seam through which a model checker replaces locks, condition variables and the protocol's atomics.
 //!
-//! It is not a general abstraction: it has what the protocol uses. Words that only diagnostics read
-//! stay with `std`, so that the model explores the protocol and nothing else.
+//! `--cfg loom` explores every interleaving of a small model, `--cfg shuttle` many random ones of a large
+//! one. It is not a general abstraction: it has what the protocol uses. Words that only diagnostics
+//! read stay with `std`, so that the model explores the protocol and nothing else.
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(super) use production::*;
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(super) use model::*;
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod production {
     use std::time::Instant;
 
@@ -67,14 +68,19 @@ mod production {
     }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 mod model {
     use std::sync::PoisonError;
     use std::time::Instant;
 
-    pub(crate) use loom::sync::MutexGuard;
-    pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
-    pub(crate) use loom::thread_local;
+    #[cfg(loom)]
+    use loom as checker;
+    #[cfg(shuttle)]
+    use shuttle as checker;
+
+    pub(crate) use checker::sync::MutexGuard;
+    pub(crate) use checker::sync::atomic::{AtomicU64, Ordering};
+    pub(crate) use checker::thread_local;
 
     /// A model has no clock, and so nobody who watches one.
     pub(crate) fn spawn(_name: &str, _body: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
@@ -82,11 +88,11 @@ mod model {
     }
 
     #[derive(Debug, Default)]
-    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+    pub(crate) struct Mutex<T>(checker::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
         pub(crate) fn new(value: T) -> Self {
-            Self(loom::sync::Mutex::new(value))
+            Self(checker::sync::Mutex::new(value))
         }
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
@@ -99,11 +105,11 @@ mod model {
     }
 
     #[derive(Debug)]
-    pub(crate) struct Bell(loom::sync::Condvar);
+    pub(crate) struct Bell(checker::sync::Condvar);
 
     impl Default for Bell {
         fn default() -> Self {
-            Self(loom::sync::Condvar::new())
+            Self(checker::sync::Condvar::new())
         }
     }
 
@@ -112,16 +118,16 @@ mod model {
             self.0.notify_one();
         }
 
-        /// A time-out is a cancellation: the lock is let go, whoever wants it runs, and time is up.
+        /// Time does not pass in a model. A time-out is a cancellation: if `wake` has come, the lock is let go,
+        /// whoever wants it runs, and time is up. A later moment never comes.
         pub(crate) fn wait<'a, T>(
             &self,
             lock: &'a Mutex<T>,
             guard: MutexGuard<'a, T>,
             wake: Option<Instant>,
         ) -> MutexGuard<'a, T> {
-            if wake.is_some() {
+            if wake.is_some_and(|wake| wake <= Instant::now()) {
                 drop(guard);
-                loom::thread::yield_now();
                 return lock.lock();
             }
             self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)

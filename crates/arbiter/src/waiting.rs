@@ -13,9 +13,11 @@ use crate::ledger::{Entry, Ledger};
 use crate::locked::Locked;
 use crate::patience::Patience;
 use crate::queue::Class;
+use crate::record::Waited;
 use crate::request::Label;
 use crate::seat::Seat;
 use crate::snapshot::{HolderInfo, WaitReason, WaiterInfo};
+use crate::trace::WaitOutcome;
 
 /// A waiter that is not the oldest leaves the look at the end of its budget to luck for this part.
 const BUDGET_PARTS: u32 = 8;
@@ -217,8 +219,21 @@ impl Ledger {
         let holders = self.holders_in_the_way(number, now);
         let waited = self.queue.get(number).map_or(Duration::ZERO, |waiting| waiting.waited(now));
         self.statistics.refusals += 1;
+        self.record_wait(core, number, WaitOutcome::GaveUp);
         self.refuse(number, error(waited, holders));
         self.dispatch(core, None);
+    }
+
+    /// Notes the end of a wait, if that is recorded. A request that was granted at once did not wait.
+    pub(super) fn record_wait(&self, core: &Core, number: u64, outcome: WaitOutcome) {
+        let recorder = core.recorder();
+        let Some(waiting) = self.queue.get(number).filter(|_| recorder.is_on()) else { return };
+        let Some(since) = waiting.since else { return };
+        let entry = waiting.slot().map(|slot| self.entry(slot));
+        let owner = entry.map(|entry| entry.seat.owner());
+        let thread = entry.map(|entry| Arc::clone(&entry.thread));
+        let waited = Waited { label: waiting.label, owner, thread, since, outcome };
+        recorder.waited(waited, core.clock().now());
     }
 
     /// Ends a request without a grant, and tells who waits for it.

@@ -3,6 +3,7 @@
 //! A stage times its own parts: most have one, the tests have several, and only the tests know
 //! that the times must be printed before their last part.
 
+use super::super::model::{self, Depth};
 use super::super::step::{Failure, Step};
 use super::super::test::{self, Runner};
 use super::super::workspace::{Member, Workspace};
@@ -54,9 +55,12 @@ pub(super) const STAGES: &[Stage] = &[
         run: |workspace, times| times.time("features", || features(workspace)),
     },
     Stage {
-        name: "loom",
-        about: "the arbiter under every interleaving that loom finds",
-        run: |workspace, times| times.time("loom", || loom(workspace)),
+        name: "model",
+        about: "the arbiter's protocol under model checkers",
+        run: |workspace, times| {
+            times.time("model", || model::run(workspace, Depth::Quick, &[]))?;
+            times.time("model: mutations", || model::check_mutations(workspace, &[]))
+        },
     },
     Stage { name: "test", about: "documentation tests, then all others", run: tests },
 ];
@@ -128,21 +132,6 @@ fn feature_steps(members: &[Member]) -> Vec<Step> {
         }
     }
     steps
-}
-
-fn loom(workspace: &Workspace) -> Result<(), Failure> {
-    const PACKAGE: &str = "tenferro-arbiter";
-    let members = workspace.members()?;
-    let arbiter = members.iter().find(|member| member.name == PACKAGE);
-    if !arbiter.is_some_and(|arbiter| arbiter.tests.iter().any(|test| test == "loom")) {
-        eprintln!("SKIPPED: `{PACKAGE}` has no test target `loom`, so nothing was explored");
-        return Ok(());
-    }
-    // A target folder of its own: the flag changes every crate, and must not evict the others.
-    Step::cargo(["test", "--release", "-p", PACKAGE, "--test", "loom"])
-        .args(["--target-dir", "target/loom"])
-        .more_flags("RUSTFLAGS", "--cfg loom")
-        .run(workspace.root())
 }
 
 fn tests(workspace: &Workspace, times: &mut Timetable) -> Result<(), Failure> {

@@ -1,0 +1,135 @@
+//! X28: the production protocol under random schedules of models that are too large to exhaust.
+//!
+//! `cargo xtask model` runs it; `MODEL_ITERATIONS` multiplies the schedules. Half of them are uniformly
+//! random, half have few preemptions at random places (PCT), which finds bugs of small depth in long
+//! runs. Shuttle knows one total order of all accesses: what only a weaker order allows is for loom.
+
+#![cfg(shuttle)]
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod bodies;
+mod books;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shuttle::thread;
+use tenferro_arbiter::{Arbiter, CpuSet, FairArbiter, Policy};
+
+use books::Books;
+
+/// A budget that does not end within a model.
+const FOR_EVER: Duration = Duration::from_secs(1 << 30);
+
+/// Preemptions in a PCT schedule.
+const DEPTH: usize = 4;
+
+/// An arbiter, and what an outside observer believes of it.
+struct Model {
+    arbiter: FairArbiter,
+    books: Books,
+}
+
+impl Model {
+    fn new(cpus: usize, bypass: Duration) -> Arc<Self> {
+        let policy = Policy { wait_limit: None, bypass, capacity: None };
+        let arbiter = FairArbiter::with_policy(CpuSet::first(cpus), policy).unwrap();
+        Arc::new(Self { arbiter, books: Books::default() })
+    }
+
+    fn cpus(&self) -> usize {
+        self.arbiter.capacity()
+    }
+}
+
+type Body = fn(&Model);
+
+/// Runs what `bodies` do to an arbiter over `cpus` under many schedules, every body on a thread of its own that ends
+/// with it.
+fn check(schedules: usize, cpus: usize, bypass: Duration, bodies: &'static [Body]) {
+    let more = std::env::var("MODEL_ITERATIONS").map_or(1, |text| text.parse().unwrap());
+    let schedules = schedules * more;
+    shuttle::check_random(move || run_once(&Model::new(cpus, bypass), bodies), schedules / 2);
+    shuttle::check_pct(move || run_once(&Model::new(cpus, bypass), bodies), schedules / 2, DEPTH);
+}
+
+fn run_once(model: &Arc<Model>, bodies: &'static [Body]) {
+    let threads: Vec<_> = bodies
+        .iter()
+        .map(|body| {
+            let model = Arc::clone(model);
+            thread::spawn(move || body(&model))
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    check_conserved(model);
+}
+
+/// Every CPU is back once every thread has ended. A thread gives its seat back after it was joined.
+fn check_conserved(model: &Model) {
+    loop {
+        let snapshot = model.arbiter.snapshot();
+        assert!(snapshot.holders.is_empty() && snapshot.waiters.is_empty(), "{snapshot:#?}");
+        assert_eq!(snapshot.free + snapshot.parked, snapshot.capacity, "{snapshot:#?}");
+        let statistics = &snapshot.statistics;
+        assert_eq!(statistics.notifications, statistics.hand_offs, "a bell for each grant");
+        if snapshot.free == snapshot.capacity {
+            return;
+        }
+        thread::yield_now();
+    }
+}
+
+const MIXED: &[Body] = &[bodies::mixed, bodies::mixed, bodies::mixed, bodies::mixed];
+
+#[test]
+fn x28_mixed_requests_on_two_cpus() {
+    check(4000, 2, Duration::ZERO, MIXED);
+}
+
+#[test]
+fn x28_mixed_requests_on_five_cpus() {
+    check(4000, 5, Duration::ZERO, MIXED);
+}
+
+#[test]
+fn x28_mixed_requests_of_six_threads_on_three_cpus() {
+    const SIX: &[Body] = &[bodies::mixed as Body; 6];
+    check(2000, 3, Duration::ZERO, SIX);
+}
+
+/// Within a budget that never ends a thread passes at will; a waiter is owed its turn when the thread ends.
+#[test]
+fn x28_a_thread_that_ends_serves_those_it_passed() {
+    const NARROW: &[Body] = &[bodies::narrow, bodies::narrow, bodies::narrow];
+    check(4000, 1, FOR_EVER, NARROW);
+    check(2000, 2, FOR_EVER, NARROW);
+}
+
+#[test]
+fn x28_a_panic_releases_what_its_thread_holds() {
+    const BODIES: &[Body] = &[bodies::panicking, bodies::narrow, bodies::scope, bodies::panicking];
+    check(4000, 2, Duration::ZERO, BODIES);
+}
+
+#[test]
+fn x28_a_waiter_that_gives_up_lets_those_behind_it_run() {
+    const BODIES: &[Body] =
+        &[bodies::hold_one_for_the_narrow, bodies::wide_or_not, bodies::narrow_and_tell];
+    check(4000, 2, Duration::ZERO, BODIES);
+}
+
+#[test]
+fn x28_users_of_providers_and_pinned_sets_follow_each_other() {
+    const BODIES: &[Body] =
+        &[bodies::claiming, bodies::claiming, bodies::pinned, bodies::pinned, bodies::restricted];
+    check(4000, 3, Duration::ZERO, BODIES);
+}
+
+#[test]
+fn x28_scopes_lend_and_resume_among_wide_requests() {
+    const BODIES: &[Body] = &[bodies::scope, bodies::scope, bodies::wide, bodies::narrow];
+    check(4000, 2, Duration::ZERO, BODIES);
+}

@@ -1,0 +1,116 @@
+//! `cargo xtask model`: the arbiter's protocol under model checkers.
+//!
+//! Loom explores every interleaving of small models, shuttle many random ones of larger models. Both
+//! run the production sources; the mutation check asks whether they would notice a bug in them. It works
+//! on a copy below `target`, so that the tree stays as it is.
+
+mod mutation;
+mod scratch;
+
+use super::step::{Failure, Step};
+use super::{Command, Workspace};
+use mutation::MUTATIONS;
+
+pub(super) const COMMAND: Command = Command {
+    name: "model",
+    arguments: "[--deep] [--mutations] [-- FILTER]",
+    about: "model-check the arbiter's protocol",
+    details: || {
+        let mut text = String::from(
+            "Runs the models of crates/arbiter/tests/loom and crates/arbiter/tests/shuttle.\n\n  \
+             --deep        those marked as deep too, and forty times the random schedules\n  \
+             --mutations   instead of that, seed bugs into a copy of the arbiter, one at a time,\n                \
+             and see that a model catches each\n\n\
+             Words after `--` narrow the run to models, or mutations, of such names. The mutations:\n\n",
+        );
+        for mutation in MUTATIONS {
+            text.push_str(&format!("  {:<20}{}\n", mutation.name, mutation.about));
+        }
+        text
+    },
+    run: |workspace, mut arguments| {
+        let depth = if arguments.flag("--deep") { Depth::Deep } else { Depth::Quick };
+        let mutations = arguments.flag("--mutations");
+        let filter = arguments.finish()?;
+        if mutations { check_mutations(workspace, &filter) } else { run(workspace, depth, &filter) }
+    },
+};
+
+/// How much is explored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// What a change has to pass, within minutes.
+    Quick,
+    /// What one runs overnight.
+    Deep,
+}
+
+/// A model checker, and the test target that it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Checker {
+    Loom,
+    Shuttle,
+}
+
+impl Checker {
+    const ALL: [Self; 2] = [Self::Loom, Self::Shuttle];
+
+    /// The name of the `cfg` and of the test target.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Loom => "loom",
+            Self::Shuttle => "shuttle",
+        }
+    }
+
+    /// The line that runs the models of `package`. Each checker has a target folder, because its flag
+    /// changes every crate, and must not evict the others.
+    fn step(self, package: &str) -> Step {
+        let folder = format!("target/model/{}", self.name());
+        Step::cargo(["test", "--release", "-p", package, "--test", self.name()])
+            .args(["--target-dir", &folder])
+            .more_flags("RUSTFLAGS", &format!("--cfg {}", self.name()))
+    }
+}
+
+const ARBITER: &str = "tenferro-arbiter";
+
+/// Runs every model whose name contains a word of the filter, or all.
+pub(super) fn run(workspace: &Workspace, depth: Depth, filter: &[String]) -> Result<(), Failure> {
+    for checker in Checker::ALL {
+        for member in workspace.members()? {
+            if member.tests.iter().any(|test| test == checker.name()) {
+                step(checker, &member.name, depth, filter).run(workspace.root())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Seeds bugs whose names contain a word of the filter, or all; red if a model does not catch one.
+pub(super) fn check_mutations(workspace: &Workspace, filter: &[String]) -> Result<(), Failure> {
+    scratch::check(workspace, filter)
+}
+
+fn step(checker: Checker, package: &str, depth: Depth, filter: &[String]) -> Step {
+    let step = checker.step(package).args(["--"]).args(filter.iter().cloned());
+    match depth {
+        Depth::Quick => step,
+        Depth::Deep => step.args(["--include-ignored"]).env("MODEL_ITERATIONS", "40"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_checker_has_its_flag_and_its_folder() {
+        let line = step(Checker::Loom, ARBITER, Depth::Quick, &["wide".to_owned()]).to_string();
+        assert!(line.contains("--cfg loom"), "{line}");
+        assert!(line.ends_with("--test loom --target-dir target/model/loom -- wide"), "{line}");
+        let line = step(Checker::Shuttle, ARBITER, Depth::Deep, &[]).to_string();
+        assert!(line.contains("MODEL_ITERATIONS=40"), "{line}");
+        assert!(line.ends_with("-- --include-ignored"), "{line}");
+    }
+}
