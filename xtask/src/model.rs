@@ -65,10 +65,10 @@ impl Checker {
 
     /// The line that runs the models of `package`. Each checker has a target folder, because its flag
     /// changes every crate, and must not evict the others.
-    fn step(self, package: &str) -> Step {
-        let folder = format!("target/model/{}", self.name());
+    fn step(self, workspace: &Workspace, package: &str) -> Step {
+        let folder = workspace.root().join("target/model").join(self.name());
         Step::cargo(["test", "--release", "-p", package, "--test", self.name()])
-            .args(["--target-dir", &folder])
+            .args(["--target-dir", &folder.to_string_lossy()])
             .more_flags("RUSTFLAGS", &format!("--cfg {}", self.name()))
     }
 }
@@ -80,7 +80,7 @@ pub(super) fn run(workspace: &Workspace, depth: Depth, filter: &[String]) -> Res
     for checker in Checker::ALL {
         for member in workspace.members()? {
             if member.tests.iter().any(|test| test == checker.name()) {
-                step(checker, &member.name, depth, filter).run(workspace.root())?;
+                step(workspace, checker, &member.name, depth, filter).run(workspace.root())?;
             }
         }
     }
@@ -92,8 +92,14 @@ pub(super) fn check_mutations(workspace: &Workspace, filter: &[String]) -> Resul
     scratch::check(workspace, filter)
 }
 
-fn step(checker: Checker, package: &str, depth: Depth, filter: &[String]) -> Step {
-    let step = checker.step(package).args(["--"]).args(filter.iter().cloned());
+fn step(
+    workspace: &Workspace,
+    checker: Checker,
+    package: &str,
+    depth: Depth,
+    filter: &[String],
+) -> Step {
+    let step = checker.step(workspace, package).args(["--"]).args(filter.iter().cloned());
     match depth {
         Depth::Quick => step,
         Depth::Deep => step.args(["--include-ignored"]).env("MODEL_ITERATIONS", "40"),
@@ -106,10 +112,12 @@ mod tests {
 
     #[test]
     fn each_checker_has_its_flag_and_its_folder() {
-        let line = step(Checker::Loom, ARBITER, Depth::Quick, &["wide".to_owned()]).to_string();
+        let workspace = &Workspace::find();
+        let line =
+            step(workspace, Checker::Loom, ARBITER, Depth::Quick, &["wide".to_owned()]).to_string();
         assert!(line.contains("--cfg loom"), "{line}");
-        assert!(line.ends_with("--test loom --target-dir target/model/loom -- wide"), "{line}");
-        let line = step(Checker::Shuttle, ARBITER, Depth::Deep, &[]).to_string();
+        assert!(line.ends_with("target/model/loom -- wide"), "{line}");
+        let line = step(workspace, Checker::Shuttle, ARBITER, Depth::Deep, &[]).to_string();
         assert!(line.contains("MODEL_ITERATIONS=40"), "{line}");
         assert!(line.ends_with("-- --include-ignored"), "{line}");
     }

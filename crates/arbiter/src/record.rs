@@ -192,7 +192,8 @@ impl Recording {
     pub fn finish(self) -> Trace {
         let (core, recorder) = (&self.core, self.core.recorder());
         let ledger = core.lock();
-        let running: Vec<Record> = ledger.entries().filter_map(|e| recorder.running(core, e)).collect();
+        let running: Vec<Record> =
+            ledger.entries().filter_map(|e| recorder.running(core, e)).collect();
         drop(ledger);
         let log = recorder.end().expect("invariant: a recording is ended once");
         let start = log.start;

@@ -110,7 +110,7 @@ impl Trace {
         write!(out, "\"traceEvents\":[")?;
         self.write_names(out, &rows)?;
         for row in &rows {
-            write!(out, ",\n")?;
+            writeln!(out, ",")?;
             row.write(out)?;
         }
         writeln!(out, "\n]}}")

@@ -7,6 +7,7 @@ use std::{path::PathBuf, time::Instant};
 
 use tenferro::{
     CpuBackend, DType, ProviderInfo, Shape, Tensor, TensorView,
+    arbiter::Recording,
     einsum::{self, Cost, Path, Plan, Subscripts},
     tensor::{AsOperand, Operand},
 };
@@ -45,17 +46,24 @@ pub(super) struct Arguments {
     /// The provider of matrix products; `tenferro doctor` lists them [default: chosen by the library]
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
+    /// Record who holds CPUs and who waits for them, as Chrome trace events that Perfetto opens
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Print one line of JSON
     #[arg(long)]
     json: bool,
 }
+
+/// The most operations and waits that a trace file keeps: some 100 MB of memory.
+const TRACED: usize = 1 << 20;
 
 const EXAMPLES: &str = "\
 Examples:
   tenferro contract \"ij,jk->ik\" a.npy b.npy -o product.npy
   tenferro contract \"ijk,jl,km->ilm\" a.npy b.npy c.npy -o out.npy --threads 2
   tenferro contract \"ii->\" matrix.npy -o trace.npy --json
-  tenferro contract \"...ij,...jk->...ik\" a.npy b.npy -o batch.npy --order C";
+  tenferro contract \"...ij,...jk->...ik\" a.npy b.npy -o batch.npy --order C
+  tenferro contract \"ij,jk->ik\" a.npy b.npy -o product.npy --trace trace.json";
 
 /// Runs the command; the text to print.
 pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
@@ -66,6 +74,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
     let cost = plan.cost(dtype);
     let operands: Vec<FileReport> = inputs.iter().map(describe).collect();
     let destination = Destination::check(&arguments.output)?;
+    let traced = arguments.trace.as_deref().map(Destination::check).transpose()?;
     let backend = backend(arguments)?;
 
     let bytes = inputs.iter().map(Input::bytes).sum();
@@ -73,8 +82,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
     progress.stage("reading");
     let arrays = inputs.into_iter().map(Input::read).collect::<Result<Vec<Array>, Failure>>()?;
     progress.stage("contracting");
+    let recording = traced.as_ref().map(|_| backend.record(TRACED)).transpose();
+    let recording = recording.map_err(Failure::Backend)?;
     let done = contract(&backend, &plan, &arrays, &progress)?;
+    let trace = recording.map(Recording::finish);
     progress.stage("writing");
+    if let (Some(traced), Some(trace)) = (traced, trace) {
+        traced.write(|file| trace.write_chrome(file))?;
+    }
     destination.write(|file| npy::write(file, &done.result, arguments.order))?;
     drop(progress);
 

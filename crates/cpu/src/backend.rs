@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use tenferro_arbiter::Patience;
+use tenferro_arbiter::{Patience, Recording};
 use tenferro_engine::{CpuEngine, refused};
 use tenferro_ops::{Engine, Inputs, LaneJob, Scale};
 use tenferro_scope::{DomainOwnership, ResourceDomain, RuntimeIdentity};
@@ -233,6 +233,28 @@ impl CpuBackend {
     #[must_use]
     pub fn diagnostics(&self) -> Diagnostics {
         Diagnostics::of(&self.shared)
+    }
+
+    /// Records the operations and waits of everybody who shares this backend's arbiter, the latest `spans` of them.
+    ///
+    /// [`Recording::finish`] gives the trace, which is written as Chrome trace events for a viewer such as Perfetto.
+    ///
+    /// # Errors
+    /// [`Error::BackendSource`](crate::Error::BackendSource) if somebody records already, or the arbiter cannot.
+    ///
+    /// ```
+    /// use tenferro_cpu::CpuBackend;
+    ///
+    /// let backend = CpuBackend::with_threads(1)?;
+    /// let recording = backend.record(1 << 16)?;
+    /// backend.install(|| ());
+    /// let trace = recording.finish();
+    /// let mut file = Vec::new();
+    /// trace.write_chrome(&mut file).expect("a Vec takes everything");
+    /// # Ok::<(), tenferro_cpu::Error>(())
+    /// ```
+    pub fn record(&self, spans: usize) -> Result<Recording> {
+        self.domain().arbiter().record(spans).map_err(|error| refused("record", error.into()))
     }
 
     /// Which runtime this is: clones share it, other backends do not.

@@ -78,3 +78,8 @@ struct Programs;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/execution-scopes.md")]
 struct ExecutionScopes;
+
+/// As those of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/admission.md")]
+struct Admission;

@@ -7,10 +7,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::super::step::Failure;
+use super::super::step::{Failure, Step};
 use super::super::workspace::Workspace;
+use super::ARBITER;
 use super::mutation::{MUTATIONS, Mutation};
-use super::{ARBITER, Checker};
 
 /// What the copy keeps of the repository.
 const FILES: [&str; 3] = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml"];
@@ -28,7 +28,7 @@ pub(super) fn check(workspace: &Workspace, filter: &[String]) -> Result<(), Fail
     let mut missed = Vec::new();
     for mutation in &chosen {
         eprintln!("\n== {}: {}", mutation.name, mutation.about);
-        if !is_caught(&copy, mutation)? {
+        if !is_caught(workspace, &copy, mutation)? {
             missed.push(mutation.name);
         }
     }
@@ -40,21 +40,20 @@ pub(super) fn check(workspace: &Workspace, filter: &[String]) -> Result<(), Fail
 }
 
 /// Mutates the copy, runs the model, and mends the copy again.
-fn is_caught(copy: &Path, mutation: &Mutation) -> Result<bool, Failure> {
+fn is_caught(workspace: &Workspace, copy: &Path, mutation: &Mutation) -> Result<bool, Failure> {
     let file = copy.join(CRATE).join(mutation.file);
     let failed = |error: io::Error| Failure::Red(format!("{}: {error}", file.display()));
     let text = fs::read_to_string(&file).map_err(failed)?;
     fs::write(&file, mutation.apply(&text)?).map_err(failed)?;
-    let outcome = fails(copy, mutation.checker, mutation.model);
+    let outcome = fails(copy, &mutation.checker.step(workspace, ARBITER), mutation.model);
     fs::write(&file, text).map_err(failed)?;
     outcome
 }
 
 /// Whether the model runs and fails.
-fn fails(copy: &Path, checker: Checker, model: &str) -> Result<bool, Failure> {
-    let step = checker.step(ARBITER);
+fn fails(copy: &Path, step: &Step, model: &str) -> Result<bool, Failure> {
     step.clone().args(["--no-run", "--quiet"]).run(copy)?;
-    Ok(!step.args(["--quiet", "--", model]).succeeds(copy))
+    Ok(!step.clone().args(["--quiet", "--", model]).succeeds(copy))
 }
 
 fn copy_workspace(root: &Path, copy: &Path) -> io::Result<()> {

@@ -12,6 +12,11 @@ use tenferro::{
     scope::{Affinity, DomainOwnership},
 };
 
+use super::{
+    hazards::{Facts, Hazard, hazards},
+    sizing::decision,
+};
+
 /// What the doctor found. Its fields are those of `--json`.
 #[derive(Serialize)]
 pub(super) struct DoctorReport {
@@ -23,6 +28,7 @@ pub(super) struct DoctorReport {
     registered: Vec<String>,
     buffers: Buffers,
     arbiter: Arbiter,
+    hazards: Vec<Hazard>,
 }
 
 /// What this process may use, and why.
@@ -32,7 +38,10 @@ struct Machine {
     cpus_source: &'static str,
     quota: Option<f64>,
     quota_source: Option<String>,
+    cap: Option<usize>,
     budget: usize,
+    /// Which bound decided the budget.
+    decision: String,
     /// Of the CPUs allowed, by the number of the node.
     numa_nodes: BTreeMap<usize, String>,
     /// The hardware threads of each core, of the CPUs allowed.
@@ -81,8 +90,10 @@ struct Arbiter {
 }
 
 impl DoctorReport {
-    pub(super) fn new(found: &Diagnostics) -> Self {
+    /// The report of a backend in a process into which such libraries are mapped.
+    pub(super) fn new(found: &Diagnostics, libraries: &[String]) -> Self {
         let arbiter = &found.arbiter;
+        let facts = Facts { sizing: &found.sizing, providers: &found.providers, libraries };
         Self {
             machine: Machine::new(&found.sizing, &found.topology),
             backend: Backend {
@@ -119,6 +130,7 @@ impl DoctorReport {
                 holders: arbiter.holders.iter().map(ToString::to_string).collect(),
                 waiters: arbiter.waiters.iter().map(waiter).collect(),
             },
+            hazards: hazards(&facts),
         }
     }
 }
@@ -134,7 +146,9 @@ impl Machine {
             },
             quota: sizing.quota().map(|quota| quota.cpus),
             quota_source: sizing.quota().map(|quota| quota.source.display().to_string()),
+            cap: sizing.cap(),
             budget: sizing.budget(),
+            decision: decision(sizing),
             numa_nodes: topology
                 .nodes()
                 .iter()
@@ -190,7 +204,7 @@ impl fmt::Display for DoctorReport {
             }
             _ => row(f, "CPU quota", "none")?,
         }
-        row(f, "CPU budget", machine.budget)?;
+        row(f, "CPU budget", &machine.decision)?;
         for (node, cpus) in &machine.numa_nodes {
             row(f, "NUMA node", format_args!("{node}: CPUs {cpus}"))?;
         }
@@ -243,7 +257,14 @@ impl DoctorReport {
         );
         row(f, "free", text)?;
         arbiter.holders.iter().try_for_each(|holder| row(f, "holds", holder))?;
-        arbiter.waiters.iter().try_for_each(|waiter| row(f, "waits", waiter))
+        arbiter.waiters.iter().try_for_each(|waiter| row(f, "waits", waiter))?;
+        if !self.hazards.is_empty() {
+            writeln!(f, "Hazards")?;
+        }
+        self.hazards.iter().try_for_each(|hazard| {
+            writeln!(f, "  {}", hazard.found)?;
+            writeln!(f, "    {}", hazard.advice)
+        })
     }
 }
 
@@ -281,16 +302,22 @@ mod tests {
             .buffer_limit(64 << 20)
             .build()
             .unwrap();
-        let mut report = DoctorReport::new(&backend.diagnostics());
+        let mut report = DoctorReport::new(&backend.diagnostics(), &[]);
         report.machine = Machine {
             cpus: "0-7".to_owned(),
             cpus_source: "affinity mask",
             quota: Some(1.5),
             quota_source: Some("/sys/fs/cgroup/cpu.max".to_owned()),
+            cap: None,
             budget: 2,
+            decision: "2: 2 by the quota of 1.50, rounded up, less than 8 allowed CPUs".to_owned(),
             numa_nodes: BTreeMap::from([(0, "0-7".to_owned())]),
             cores: ["0,4", "1,5", "2,6", "3,7"].map(str::to_owned).to_vec(),
         };
+        report.hazards = vec![Hazard {
+            found: "a quota of 1.50 CPUs below 8 allowed ones".to_owned(),
+            advice: "keep to it",
+        }];
         for provider in &mut report.providers {
             provider.version = "1.0".to_owned();
         }

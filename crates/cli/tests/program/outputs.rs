@@ -171,3 +171,26 @@ mod unix {
         insta::assert_snapshot!(piped(folder, &more), @"error: /dev/stdin: has 4 bytes after its array; it is damaged or holds several arrays: save one array to a file");
     }
 }
+
+#[test]
+fn x3_a_trace_shows_the_operations_on_cpu_slots_and_each_has_its_end() {
+    let folder = folder();
+    let folder = folder.path();
+    succeed(
+        folder,
+        &["contract", "ij,j->i", "x.npy", "v.npy", "-o", "out.npy", "--trace", "t.json"],
+    );
+    assert_eq!(names(folder), ["out.npy", "t.json", "v.npy", "x.npy"]);
+    let text = fs::read_to_string(folder.join("t.json")).unwrap();
+    let trace: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(trace["otherData"]["forgotten"], 0);
+    let cpus = trace["otherData"]["cpus"].as_u64().unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let holds: Vec<_> = events.iter().filter(|e| e["ph"] == "X" && e["pid"] == 1).collect();
+    assert!(!holds.is_empty(), "{text}");
+    for hold in holds {
+        assert!(hold["tid"].as_u64().unwrap() < cpus, "{hold}");
+        assert!(hold["dur"].as_f64().unwrap() >= 0.0, "{hold}");
+        assert_eq!(hold["name"], "scope");
+    }
+}
