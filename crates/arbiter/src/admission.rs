@@ -23,6 +23,7 @@ use crate::record::Recorder;
 use crate::request::Request;
 use crate::seat::{Seat, Word};
 use crate::snapshot::Snapshot;
+use crate::spans;
 use crate::sync::{Bell, Mutex};
 use crate::waiting::{Stage, Waiting, Who};
 
@@ -203,6 +204,7 @@ impl Core {
             return Ok(());
         }
         let limit = request.wait_limit_or(self.policy().wait_limit);
+        let _told = spans::admission(request);
         let word = self.admit_locked(home.seat(), &demand, form, limit)?;
         home.settle(word, word.active().min(demand.max), demand.bond());
         Ok(())

@@ -36,6 +36,7 @@ mod record;
 mod request;
 mod seat;
 mod snapshot;
+mod spans;
 mod sync;
 mod task;
 mod topology;

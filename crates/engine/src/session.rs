@@ -22,7 +22,7 @@ impl CpuEngine {
         work: impl FnOnce(&mut dyn Engine) -> R + Send,
     ) -> Result<R> {
         const OP: &str = "session";
-        let entry = self.domain().admit(Breadth::Wide).map_err(|e| refused(OP, e))?;
+        let entry = self.domain().admit(Breadth::Session).map_err(|e| refused(OP, e))?;
         entry
             .run(|guard| work(&mut Session { engine: self, workers: guard.workers() }))
             .map_err(|e| refused(OP, e))

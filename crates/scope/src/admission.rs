@@ -13,6 +13,7 @@ use crate::{
     context::{self, Loan, LoanState, Mark, StateMark},
     domain::{Entered, Trust},
     execution::enter_once,
+    spans::{self, Told},
 };
 
 /// Under whose permit an operation runs.
@@ -31,6 +32,8 @@ pub enum Breadth {
     Narrow,
     /// As many as the domain has.
     Wide,
+    /// As many, for any number of operations of one session.
+    Session,
 }
 
 impl ResourceDomain {
@@ -65,7 +68,7 @@ impl ResourceDomain {
         operation: impl FnOnce(&OperationGuard<'_>) -> Result<R, E> + Send,
         refused: impl Fn(Error) -> E,
     ) -> Result<R, E> {
-        if breadth == Breadth::Wide
+        if breadth != Breadth::Narrow
             && let Err(error) = self.refuse_orphan()
         {
             return Err(refused(error));
@@ -139,6 +142,7 @@ impl ResourceDomain {
         match breadth {
             Breadth::Narrow => &self.requests().narrow,
             Breadth::Wide => &self.requests().wide,
+            Breadth::Session => &self.requests().session,
         }
     }
 
@@ -152,7 +156,7 @@ impl ResourceDomain {
     fn breadth(&self, breadth: Breadth) -> usize {
         match breadth {
             Breadth::Narrow => 1,
-            Breadth::Wide => self.width(),
+            Breadth::Wide | Breadth::Session => self.width(),
         }
     }
 
@@ -313,8 +317,9 @@ pub struct OperationGuard<'d> {
     width: usize,
     admission: ExecutionAdmission,
     fault: OnceLock<ExecutorFault>,
-    // In this order: the thread is idle again, then its scope's CPUs are lent out.
+    // In this order: the thread is idle again, that is told, then its scope's CPUs are lent out.
     _running: Running,
+    _told: Told,
     _lends: Lends,
     stays_on_its_thread: PhantomData<*const ()>,
 }
@@ -346,12 +351,15 @@ impl<'d> OperationGuard<'d> {
         } else {
             context::installed_width().map(|width| width.min(breadth))
         };
+        let width = width.expect("invariant: a loan that is not running has a width here");
+        let told = spans::operation(context::current_owner(), width);
         Self {
             domain,
-            width: width.expect("invariant: a loan that is not running has a width here"),
+            width,
             admission: ExecutionAdmission::Shared,
             fault: OnceLock::new(),
             _running: Running::Shared { _state: context::mark_state(LoanState::Running) },
+            _told: told,
             _lends: Lends(idle),
             stays_on_its_thread: PhantomData,
         }
@@ -365,6 +373,7 @@ impl<'d> OperationGuard<'d> {
             admission: ExecutionAdmission::Standalone,
             fault: OnceLock::new(),
             _running: Running::Own { _loan: context::mark(loan, LoanState::Running) },
+            _told: spans::operation(loan.owner, width),
             _lends: Lends(false),
             stays_on_its_thread: PhantomData,
         }

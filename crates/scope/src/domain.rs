@@ -86,7 +86,7 @@ pub struct ResourceDomain {
     width: usize,
     executor: Arc<dyn Executor>,
     arbiter: Arc<dyn Arbiter>,
-    /// What an operation that fans out, one that does not, a scope, and the caller's own work ask for.
+    /// What an operation that fans out, one that does not, a scope, the caller's own work, and a session ask for.
     requests: Requests,
     /// Whether a caller-managed domain is entered.
     entered: AtomicBool,
@@ -99,6 +99,7 @@ pub(super) struct Requests {
     pub(super) narrow: Request,
     pub(super) scope: Request,
     pub(super) installed: Request,
+    pub(super) session: Request,
     /// One thread's use of the claimed provider, asked for where nobody may wait.
     pub(super) sharing: Option<Request>,
 }
@@ -122,6 +123,7 @@ impl Requests {
             narrow: unclaimed(1, Label::new(&"operation")),
             scope: request(config.width, Label::new(&"scope")),
             installed: request(config.width, Label::new(&"install")),
+            session: request(config.width, Label::new(&"session")),
             sharing: config.provider.map(|claim| {
                 let shared = ProviderClaim::new(claim.key, ClaimKind::SharedOneThread);
                 unclaimed(1, Label::new(&"operation")).with_provider(shared)

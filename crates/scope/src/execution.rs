@@ -16,6 +16,7 @@ use crate::{
     admission::Here,
     context::{self, Loan, LoanState},
     domain::Trust,
+    spans,
 };
 
 impl ResourceDomain {
@@ -141,10 +142,13 @@ impl ResourceDomain {
         let inline = here != Here::Anywhere;
         let width = if inline { 1 } else { permit.width() };
         // What is pinned keeps its CPUs, and is entered on another thread than the one that keeps the permit.
+        let name = if state == LoanState::IdleScope { "scope" } else { "install" };
         let pinned = self.trust() == Trust::Pinned;
         let state = if pinned { LoanState::Installed } else { state };
         let loan = Loan { identity: self.identity(), owner: Some(permit.owner()) };
+        let told = spans::held(name, &permit);
         let _held = Held::new(permit, state);
+        let _told = told;
         let installed = if state == LoanState::Installed { width } else { 0 };
         let work = move || {
             let _width = context::install_width(installed);

@@ -22,6 +22,7 @@ mod lanes;
 mod pinned_pool;
 mod pool;
 mod rayon_pool;
+mod spans;
 mod workers;
 
 pub use admission::{Breadth, ExecutionAdmission, OperationEntry, OperationGuard};

@@ -86,50 +86,50 @@ const MIXED: &[Body] = &[bodies::mixed, bodies::mixed, bodies::mixed, bodies::mi
 
 #[test]
 fn x28_mixed_requests_on_two_cpus() {
-    check(4000, 2, Duration::ZERO, MIXED);
+    check(20_000, 2, Duration::ZERO, MIXED);
 }
 
 #[test]
 fn x28_mixed_requests_on_five_cpus() {
-    check(4000, 5, Duration::ZERO, MIXED);
+    check(20_000, 5, Duration::ZERO, MIXED);
 }
 
 #[test]
 fn x28_mixed_requests_of_six_threads_on_three_cpus() {
     const SIX: &[Body] = &[bodies::mixed as Body; 6];
-    check(2000, 3, Duration::ZERO, SIX);
+    check(10_000, 3, Duration::ZERO, SIX);
 }
 
 /// Within a budget that never ends a thread passes at will; a waiter is owed its turn when the thread ends.
 #[test]
 fn x28_a_thread_that_ends_serves_those_it_passed() {
     const NARROW: &[Body] = &[bodies::narrow, bodies::narrow, bodies::narrow];
-    check(4000, 1, FOR_EVER, NARROW);
-    check(2000, 2, FOR_EVER, NARROW);
+    check(20_000, 1, FOR_EVER, NARROW);
+    check(10_000, 2, FOR_EVER, NARROW);
 }
 
 #[test]
 fn x28_a_panic_releases_what_its_thread_holds() {
     const BODIES: &[Body] = &[bodies::panicking, bodies::narrow, bodies::scope, bodies::panicking];
-    check(4000, 2, Duration::ZERO, BODIES);
+    check(20_000, 2, Duration::ZERO, BODIES);
 }
 
 #[test]
 fn x28_a_waiter_that_gives_up_lets_those_behind_it_run() {
     const BODIES: &[Body] =
         &[bodies::hold_one_for_the_narrow, bodies::wide_or_not, bodies::narrow_and_tell];
-    check(4000, 2, Duration::ZERO, BODIES);
+    check(20_000, 2, Duration::ZERO, BODIES);
 }
 
 #[test]
 fn x28_users_of_providers_and_pinned_sets_follow_each_other() {
     const BODIES: &[Body] =
         &[bodies::claiming, bodies::claiming, bodies::pinned, bodies::pinned, bodies::restricted];
-    check(4000, 3, Duration::ZERO, BODIES);
+    check(20_000, 3, Duration::ZERO, BODIES);
 }
 
 #[test]
 fn x28_scopes_lend_and_resume_among_wide_requests() {
     const BODIES: &[Body] = &[bodies::scope, bodies::scope, bodies::wide, bodies::narrow];
-    check(4000, 2, Duration::ZERO, BODIES);
+    check(20_000, 2, Duration::ZERO, BODIES);
 }
