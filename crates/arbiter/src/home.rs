@@ -314,7 +314,7 @@ impl Home {
         }
     }
 
-    /// Notes the end of the running operation, if that is recorded, while its CPUs are still here.
+    /// Notes the end of the running operation, if there is one and it is recorded, while its CPUs are still here.
     #[inline]
     pub(super) fn note_end(&self) {
         if self.core.recorder().is_on() {
@@ -329,6 +329,9 @@ impl Home {
 
     #[cold]
     fn record_end(&self) {
+        if self.is_idle() {
+            return;
+        }
         let (mark, end, word) = (self.seat.started(), self.core.clock().now(), self.word.get());
         self.seat.set_started(0);
         let kind =

@@ -119,9 +119,7 @@ impl Drop for ResourcePermit {
     #[inline]
     fn drop(&mut self) {
         if let Some(home) = self.home.take() {
-            if !home.is_idle() {
-                home.note_end();
-            }
+            home.note_end();
             home.release();
             home::put_back(home);
         }

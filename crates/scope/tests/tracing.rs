@@ -58,14 +58,14 @@ fn x3_subscribers_are_told_of_scopes_operations_and_admissions() {
     tracing::subscriber::with_default(notes.clone(), || {
         let domain = ResourceDomain::managed(DomainConfig {
             width: 1,
-            cpus: None,
-            arbiter: Arc::new(FairArbiter::new(CpuSet::first(1)).unwrap()),
+            cpus: Some(CpuSet::first(1)),
+            arbiter: Arc::new(FairArbiter::new(CpuSet::first(2)).unwrap()),
             provider: None,
             wait_limit: WaitLimit::Policy,
         });
         let domain = domain.unwrap();
         let operate = || domain.admit(Breadth::Narrow).unwrap().run(|guard| guard.width()).unwrap();
-        // The first admission of a thread takes the lock, the others do not.
+        // Restricted to some CPUs, every admission takes the lock.
         domain.with_execution_scope(|| (operate(), operate())).unwrap();
         operate();
         domain.install(|| ()).unwrap();
@@ -74,6 +74,6 @@ fn x3_subscribers_are_told_of_scopes_operations_and_admissions() {
     assert_eq!(
         story,
         "+admission -admission +execution +operation -operation +operation -operation -execution \
-         +operation -operation +execution -execution"
+         +admission -admission +operation -operation +admission -admission +execution -execution"
     );
 }
