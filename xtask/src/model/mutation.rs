@@ -94,9 +94,9 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         name: "kept-in-panic",
         about: "a permit that a panic drops is not released",
         file: "src/permit.rs",
-        from: "        if let Some(home) = self.home.take() {\n            home.release();\n",
+        from: "        if let Some(home) = self.home.take() {\n            home.note_end();\n",
         to: "        if let Some(home) = self.home.take().filter(|_| !std::thread::panicking()) {\n            \
-             home.release();\n",
+             home.note_end();\n",
         checker: Checker::Shuttle,
         model: "x28_a_panic_releases_what_its_thread_holds",
     },

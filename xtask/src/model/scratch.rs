@@ -28,7 +28,9 @@ pub(super) fn check(workspace: &Workspace, filter: &[String]) -> Result<(), Fail
     let mut missed = Vec::new();
     for mutation in &chosen {
         eprintln!("\n== {}: {}", mutation.name, mutation.about);
-        if !is_caught(workspace, &copy, mutation)? {
+        if is_caught(workspace, &copy, mutation)? {
+            eprintln!("caught by {}", mutation.model);
+        } else {
             missed.push(mutation.name);
         }
     }
