@@ -17,8 +17,8 @@ pub(super) const COMMAND: Command = Command {
     about: "model-check the arbiter's protocol",
     details: || {
         let mut text = String::from(
-            "Runs the models of crates/arbiter/tests/loom and crates/arbiter/tests/shuttle.\n\n  \
-             --deep        those marked as deep too, and forty times the random schedules\n  \
+            "Runs the models of crates/arbiter/tests: loom, loom_lanes and shuttle.\n\n  \
+             --deep        three preemptions everywhere, and forty times the random schedules\n  \
              --mutations   instead of that, seed bugs into a copy of the arbiter, one at a time,\n                \
              and see that a model catches each\n\n\
              Words after `--` narrow the run to models, or mutations, of such names. The mutations:\n\n",
@@ -41,7 +41,7 @@ pub(super) const COMMAND: Command = Command {
 pub(super) enum Depth {
     /// What a change has to pass, within minutes.
     Quick,
-    /// What one runs overnight.
+    /// What one runs over lunch.
     Deep,
 }
 
@@ -67,7 +67,7 @@ impl Checker {
     /// changes every crate, and must not evict the others.
     fn step(self, workspace: &Workspace, package: &str) -> Step {
         let folder = workspace.root().join("target/model").join(self.name());
-        Step::cargo(["test", "--release", "-p", package, "--test", self.name()])
+        Step::cargo(["test", "--release", "-p", package])
             .args(["--target-dir", &folder.to_string_lossy()])
             .more_flags("RUSTFLAGS", &format!("--cfg {}", self.name()))
     }
@@ -79,8 +79,11 @@ const ARBITER: &str = "tenferro-arbiter";
 pub(super) fn run(workspace: &Workspace, depth: Depth, filter: &[String]) -> Result<(), Failure> {
     for checker in Checker::ALL {
         for member in workspace.members()? {
-            if member.tests.iter().any(|test| test == checker.name()) {
-                step(workspace, checker, &member.name, depth, filter).run(workspace.root())?;
+            let models = member.tests.iter().filter(|test| test.starts_with(checker.name()));
+            let targets: Vec<&str> = models.flat_map(|test| ["--test", test]).collect();
+            if !targets.is_empty() {
+                let step = step(workspace, checker, &member.name, &targets);
+                deepened(step, depth, filter).run(workspace.root())?;
             }
         }
     }
@@ -92,17 +95,16 @@ pub(super) fn check_mutations(workspace: &Workspace, filter: &[String]) -> Resul
     scratch::check(workspace, filter)
 }
 
-fn step(
-    workspace: &Workspace,
-    checker: Checker,
-    package: &str,
-    depth: Depth,
-    filter: &[String],
-) -> Step {
-    let step = checker.step(workspace, package).args(["--"]).args(filter.iter().cloned());
+/// The line that runs these test targets of `package`.
+fn step(workspace: &Workspace, checker: Checker, package: &str, targets: &[&str]) -> Step {
+    checker.step(workspace, package).args(targets.iter().copied())
+}
+
+fn deepened(step: Step, depth: Depth, filter: &[String]) -> Step {
+    let step = step.args(["--"]).args(filter.iter().cloned());
     match depth {
         Depth::Quick => step,
-        Depth::Deep => step.args(["--include-ignored"]).env("MODEL_ITERATIONS", "40"),
+        Depth::Deep => step.env("MODEL_ITERATIONS", "40").env("LOOM_MAX_PREEMPTIONS", "3"),
     }
 }
 
@@ -113,12 +115,12 @@ mod tests {
     #[test]
     fn each_checker_has_its_flag_and_its_folder() {
         let workspace = &Workspace::find();
-        let line =
-            step(workspace, Checker::Loom, ARBITER, Depth::Quick, &["wide".to_owned()]).to_string();
+        let quick = step(workspace, Checker::Loom, ARBITER, &["--test", "loom"]);
+        let line = deepened(quick, Depth::Quick, &["wide".to_owned()]).to_string();
         assert!(line.contains("--cfg loom"), "{line}");
-        assert!(line.ends_with("target/model/loom -- wide"), "{line}");
-        let line = step(workspace, Checker::Shuttle, ARBITER, Depth::Deep, &[]).to_string();
+        assert!(line.ends_with("target/model/loom --test loom -- wide"), "{line}");
+        let deep = step(workspace, Checker::Shuttle, ARBITER, &["--test", "shuttle"]);
+        let line = deepened(deep, Depth::Deep, &[]).to_string();
         assert!(line.contains("MODEL_ITERATIONS=40"), "{line}");
-        assert!(line.ends_with("-- --include-ignored"), "{line}");
     }
 }

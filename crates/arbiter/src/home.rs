@@ -324,6 +324,9 @@ impl Home {
 
     #[cold]
     fn record_start(&self) {
+        if self.is_idle() {
+            return;
+        }
         self.seat.set_started(self.core.recorder().mark(self.core.clock().now()));
     }
 

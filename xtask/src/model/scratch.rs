@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use super::super::step::{Failure, Step};
 use super::super::workspace::Workspace;
-use super::ARBITER;
 use super::mutation::{MUTATIONS, Mutation};
+use super::{ARBITER, step};
 
 /// What the copy keeps of the repository.
 const FILES: [&str; 3] = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml"];
@@ -47,7 +47,12 @@ fn is_caught(workspace: &Workspace, copy: &Path, mutation: &Mutation) -> Result<
     let failed = |error: io::Error| Failure::Red(format!("{}: {error}", file.display()));
     let text = fs::read_to_string(&file).map_err(failed)?;
     fs::write(&file, mutation.apply(&text)?).map_err(failed)?;
-    let outcome = fails(copy, &mutation.checker.step(workspace, ARBITER), mutation.model);
+    let checker = mutation.checker;
+    let outcome = fails(
+        copy,
+        &step(workspace, checker, ARBITER, &["--test", checker.name()]),
+        mutation.model,
+    );
     fs::write(&file, text).map_err(failed)?;
     outcome
 }
