@@ -163,7 +163,14 @@ mod tests {
 
     #[test]
     fn two_openmp_runtimes_a_quota_and_a_blas_are_hazards() {
-        insta::assert_snapshot!(text("150000 100000\n", MAPS), @"");
+        insta::assert_snapshot!(text("150000 100000\n", MAPS), @"
+        2 OpenMP runtimes in one process: libgomp.so.1.0.0, libiomp5.so
+          each has a thread pool of its own and they spin against each other: link everything against one, or keep all but one at a single thread
+        a quota of 1.50 CPUs below 64 allowed ones
+          Tenferro keeps to the quota; libraries that count CPUs do not, and all threads are stopped when it is used up: set their thread counts to the budget
+        a threaded BLAS that no provider bounds: libopenblas.so.0
+          calls of others into it take CPUs that nobody counts: set its thread count to 1, or register it as a provider
+        ");
     }
 
     #[test]

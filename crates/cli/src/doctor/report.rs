@@ -332,7 +332,7 @@ mod tests {
         Machine
           CPUs allowed   0-7 (affinity mask)
           CPU quota      1.50 CPUs (/sys/fs/cgroup/cpu.max)
-          CPU budget     2
+          CPU budget     2: 2 by the quota of 1.50, rounded up, less than 8 allowed CPUs
           NUMA node      0: CPUs 0-7
           cores          4: CPUs 0,4 | 1,5 | 2,6 | 3,7
         Backend
@@ -350,11 +350,14 @@ mod tests {
           served         0 reused, 0 new
         CPUs of this process
           free           8 of 8, 0 kept by threads that used them, 0 overcommitted
+        Hazards
+          a quota of 1.50 CPUs below 8 allowed ones
+            keep to it
         ");
     }
 
     #[test]
     fn the_report_has_the_same_facts_as_json() {
-        insta::assert_snapshot!(crate::report::json(&report()), @r#"{"machine":{"cpus":"0-7","cpus_source":"affinity mask","quota":1.5,"quota_source":"/sys/fs/cgroup/cpu.max","budget":2,"numa_nodes":{"0":"0-7"},"cores":["0,4","1,5","2,6","3,7"]},"backend":{"threads":4,"restricted_to":null,"executor":"rayon","ownership":"managed","affinity":"floating","fan_outs":0,"default_float_state":true},"providers":[{"name":"naive","version":"1.0","threads":"Tenferro's","reentrancy":"any number of callers","dtypes":["f64","f32","f16","bf16","c32","c64","i8","i16","i32","i64","u8","u16","u32","u64"]}],"registered":["naive"],"buffers":{"kept_blocks":0,"kept_bytes":0,"limit_bytes":67108864,"reused":0,"fresh":0},"arbiter":{"capacity":8,"free":8,"parked":0,"overcommitted":0,"holders":[],"waiters":[]}}"#);
+        insta::assert_snapshot!(crate::report::json(&report()), @r#"{"machine":{"cpus":"0-7","cpus_source":"affinity mask","quota":1.5,"quota_source":"/sys/fs/cgroup/cpu.max","cap":null,"budget":2,"decision":"2: 2 by the quota of 1.50, rounded up, less than 8 allowed CPUs","numa_nodes":{"0":"0-7"},"cores":["0,4","1,5","2,6","3,7"]},"backend":{"threads":4,"restricted_to":null,"executor":"rayon","ownership":"managed","affinity":"floating","fan_outs":0,"default_float_state":true},"providers":[{"name":"naive","version":"1.0","threads":"Tenferro's","reentrancy":"any number of callers","dtypes":["f64","f32","f16","bf16","c32","c64","i8","i16","i32","i64","u8","u16","u32","u64"]}],"registered":["naive"],"buffers":{"kept_blocks":0,"kept_bytes":0,"limit_bytes":67108864,"reused":0,"fresh":0},"arbiter":{"capacity":8,"free":8,"parked":0,"overcommitted":0,"holders":[],"waiters":[]},"hazards":[{"found":"a quota of 1.50 CPUs below 8 allowed ones","advice":"keep to it"}]}"#);
     }
 }
