@@ -1,16 +1,19 @@
 //! Reductions over any axes.
 //!
 //! The reduced elements are cut into blocks of fixed size whose parts are combined in order, so that the result does
-//! not depend on how many threads took part. Along the input's fast axis a run is folded in eight lanes; where that
-//! axis is kept, whole rows of results are carried at a time.
+//! not depend on how many threads took part. There are three ways to fold a block, chosen by the layout: where the
+//! input's fast axis is kept, whole rows of results are carried through the reduced elements; where it is reduced and
+//! long, each result is folded in lanes; where it is reduced and short, several results are folded side by side.
 
-use std::ops::Range;
+use std::{mem::MaybeUninit, ops::Range};
 
 use smallvec::SmallVec;
 use tenferro_ops::scalar::{
     CombinerVisitor, Reducer, ReductionVisitor, visit_combiner, visit_reduction,
 };
-use tenferro_tensor::{Combiner, Error, Operand, OperandMut, Primitive, Reduction, Result, Scalar};
+use tenferro_tensor::{
+    Combiner, DType, Error, Operand, OperandMut, Primitive, Reduction, Result, Scalar,
+};
 
 use super::{
     Grant,
@@ -21,14 +24,24 @@ use super::{
 
 /// How many reduced elements make a block.
 const BLOCK: usize = 8192;
-/// The most results that are carried at a time.
-const MOST_CARRIED: usize = 256;
+/// The most results that are carried at a time; they stay in the first-level cache.
+const MOST_CARRIED: usize = 1024;
 /// The fewest, unless there are no more: a row of them is a few cache lines.
 const FEWEST_CARRIED: usize = 16;
-/// Into how many tiles a row of results is cut at least, so that threads find work in one row.
+/// Into how many tiles a row of results is cut where threads would find no work otherwise.
 const TILES_IN_ROW: usize = 8;
-/// How many parts of a run are folded side by side.
-const LANES: usize = 8;
+/// How many jobs each thread should have.
+const JOBS_PER_THREAD: usize = 4;
+/// Runs of up to so many elements are short.
+const SHORT: usize = 32;
+/// How many results are folded side by side where runs are short.
+const SIDE_BY_SIDE: usize = 8;
+/// The most results of short runs that make a tile; their elements are read together.
+const MOST_OF_SHORT: usize = 256;
+/// How many parts of a long run are folded side by side.
+const LANES: usize = 32;
+/// The same for runs that are not that long.
+const FEW_LANES: usize = 8;
 
 /// Computes a reduction.
 pub(super) fn reduce(
@@ -52,7 +65,7 @@ pub(super) fn reduce(
         Reduction::Argmax { .. } => Extreme::Largest,
         Reduction::Argmin { .. } => Extreme::Smallest,
         _ => {
-            let plan = Plan::new(input, axes, &out);
+            let plan = Plan::new(input, axes, &out, grant.width());
             let loops = Loops { grant, plan, input, out };
             return visit_reduction(row, input.dtype(), loops)
                 .map_err(|problem| problem.of(op()))?
@@ -71,10 +84,21 @@ pub(super) fn combine(
     (input, axes): (&Operand<'_>, &[usize]),
     out: OperandMut<'_>,
 ) -> Result<()> {
-    let plan = Plan::new(input, axes, &out);
+    let plan = Plan::new(input, axes, &out, grant.width());
     visit_combiner(combiner, input.dtype(), Loops { grant, plan, input, out })
         .map_err(|problem| problem.of(op))?
         .map_err(|bytes| Error::OutOfMemory { op, bytes })
+}
+
+/// How a block of reduced elements is folded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// A row of results at a time.
+    Rows,
+    /// A result at a time, in lanes.
+    Runs,
+    /// Some results at a time, each of a few elements.
+    ShortRuns,
 }
 
 /// The axes of a reduction, merged.
@@ -83,12 +107,13 @@ struct Plan {
     kept: Walk<2>,
     /// The reduced axes: strides of the input, the smallest first.
     reduced: Walk<1>,
+    way: Way,
     /// How many results make a tile. It has no influence on the results.
     tile: usize,
 }
 
 impl Plan {
-    fn new(input: &Operand<'_>, axes: &[usize], out: &OperandMut<'_>) -> Self {
+    fn new(input: &Operand<'_>, axes: &[usize], out: &OperandMut<'_>, width: usize) -> Self {
         let (from, to) = (input.strides_or_dense(), out.strides_or_dense());
         let extents = input.shape();
         let mut reduced: SmallVec<[Axis<1>; 6]> = axes
@@ -106,17 +131,19 @@ impl Plan {
             }
             place += usize::from(!is_reduced || kept_axes);
         }
-        let kept = Walk::merging(kept.into_iter());
-        let tile = kept.axes()[0].extent.div_ceil(TILES_IN_ROW).clamp(FEWEST_CARRIED, MOST_CARRIED);
-        Self { kept, reduced: Walk::merging(reduced.into_iter()), tile }
-    }
-
-    /// Whether neighbours in the input belong to different results.
-    fn carries_rows(&self) -> bool {
-        let (kept, reduced) = (self.kept.axes()[0], self.reduced.axes()[0]);
-        kept.extent > 1
-            && (reduced.extent == 1
-                || kept.strides[1].unsigned_abs() < reduced.strides[0].unsigned_abs())
+        let (kept, reduced) = (Walk::merging(kept.into_iter()), Walk::merging(reduced.into_iter()));
+        let way = way(&kept, &reduced);
+        let mut plan = Self { kept, reduced, way, tile: MOST_CARRIED };
+        let row = plan.kept.axes()[0].extent;
+        plan.tile = match way {
+            Way::Rows => MOST_CARRIED,
+            Way::Runs => FEWEST_CARRIED,
+            Way::ShortRuns => MOST_OF_SHORT,
+        };
+        if way == Way::Rows && plan.tiles() * plan.blocks() < width * JOBS_PER_THREAD {
+            plan.tile = row.div_ceil(TILES_IN_ROW).clamp(FEWEST_CARRIED, MOST_CARRIED);
+        }
+        plan
     }
 
     fn blocks(&self) -> usize {
@@ -145,6 +172,19 @@ impl Plan {
     }
 }
 
+/// How a block is folded: neighbours in the input belong to one result, or to different ones.
+fn way(kept: &Walk<2>, reduced: &Walk<1>) -> Way {
+    let (row, run) = (kept.axes()[0], reduced.axes()[0]);
+    let kept_is_nearer = row.strides[1].unsigned_abs() < run.strides[0].unsigned_abs();
+    if row.extent > 1 && (run.extent == 1 || kept_is_nearer) {
+        Way::Rows
+    } else if row.extent >= SIDE_BY_SIDE && reduced.axes().len() == 1 && run.extent <= SHORT {
+        Way::ShortRuns
+    } else {
+        Way::Runs
+    }
+}
+
 struct Loops<'a> {
     grant: &'a Grant<'a>,
     plan: Plan,
@@ -157,45 +197,25 @@ impl ReductionVisitor for Loops<'_> {
     type Output = Result<(), usize>;
 
     fn reduce<T: Scalar, R: Reducer<T>>(mut self, reducer: R) -> Self::Output {
-        let fold = Fold { plan: &self.plan, input: Elements::<T>::new(self.input.data()), reducer };
+        let plan = &self.plan;
         let out = Target::<R::Out>::new(self.out.data());
-        let (tiles, blocks) = (self.plan.tiles(), self.plan.blocks());
-        let (results, step) = (self.plan.kept.elements(), self.plan.kept.strides()[0]);
-        let block = self.plan.reduced.elements().clamp(1, BLOCK);
-        let cost = self.plan.tile.min(self.plan.kept.axes()[0].extent) * block * size_of::<T>();
+        let fold = Fold { plan, input: Elements::<T>::new(self.input.data()), reducer, out };
+        let (tiles, blocks) = (plan.tiles(), plan.blocks());
+        let block = plan.reduced.elements().clamp(1, BLOCK);
+        let cost = plan.tile.min(plan.kept.axes()[0].extent) * block * size_of::<T>();
         if blocks == 1 {
-            self.grant.share(tiles, cost, |range| {
-                for tile in range {
-                    fold.tile(tile, 0, |offset, parts| {
-                        for (at, &part) in (0_isize..).zip(parts) {
-                            // SAFETY: the tile's places are the output's, and no other job has them.
-                            unsafe { out.at(offset + at * step).write(reducer.leave(part)) };
-                        }
-                    });
-                }
-            });
+            self.grant.share(tiles, cost, |range| fold.jobs(range, None));
             return Ok(());
         }
+        let (results, step) = (plan.kept.elements(), plan.kept.strides()[0]);
         let count = results.saturating_mul(blocks);
         let mut parts = Vec::new();
         parts.try_reserve_exact(count).map_err(|_| count.saturating_mul(size_of::<R::Acc>()))?;
         parts.resize(count, reducer.neutral());
         let places = Target::<R::Acc>::new(std::ptr::NonNull::from(&mut parts[..]).cast());
-        self.grant.share(tiles * blocks, cost, |range| {
-            for job in range {
-                let (tile, block) = (job / blocks, job % blocks);
-                let first = self.plan.tile(tile).start;
-                fold.tile(tile, block, |_, carried| {
-                    for (at, &part) in carried.iter().enumerate() {
-                        let place = ((first + at) * blocks + block).cast_signed();
-                        // SAFETY: `parts` has a place for each result and block, and no other job has this one.
-                        unsafe { places.at(place).write(part) };
-                    }
-                });
-            }
-        });
+        self.grant.share(tiles * blocks, cost, |range| fold.jobs(range, Some(places)));
         let mut of_results = parts.chunks_exact(blocks);
-        self.plan.kept.runs(0..results, |[offset, _], length| {
+        plan.kept.runs(0..results, |[offset, _], length| {
             for at in 0..length.cast_signed() {
                 let parts = of_results.next().expect("invariant: as many results as places");
                 let whole = parts.iter().copied().reduce(|lhs, rhs| reducer.combine(lhs, rhs));
@@ -217,74 +237,194 @@ impl CombinerVisitor for Loops<'_> {
 }
 
 /// The inner loops of a reduction.
-struct Fold<'a, T, R> {
+struct Fold<'a, T, R: Reducer<T>>
+where
+    T: Scalar,
+{
     plan: &'a Plan,
     input: Elements<T>,
     reducer: R,
+    out: Target<R::Out>,
 }
 
 impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
-    /// Folds one block for one tile of results; hands the output's offset and the parts to `done`.
-    fn tile(&self, tile: usize, block: usize, done: impl FnOnce(isize, &[R::Acc])) {
-        let mut parts = [self.reducer.neutral(); MOST_CARRIED];
-        let [_, step] = self.plan.kept.strides();
-        let mut done = Some(done);
-        self.plan.kept.runs(self.plan.tile(tile), |[out, input], length| {
-            let parts = &mut parts[..length];
-            if self.plan.carries_rows() {
-                self.carry_rows(parts, input, step, self.plan.block(block));
-            } else {
-                for (at, part) in (0_isize..).zip(&mut *parts) {
-                    *part = self.fold(input + at * step, self.plan.block(block));
+    /// Folds the jobs of a range, each a block for a tile of results. Results go to the output, or the parts of blocks
+    /// to `places`, where each result has one for each block.
+    fn jobs(&self, range: Range<usize>, places: Option<Target<R::Acc>>) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            // Wider registers shorten what is computed most; every instance more is time to build.
+            let is_wide = const { matches!(T::DTYPE, DType::F64 | DType::F32) };
+            if is_wide && is_x86_feature_detected!("avx512f") {
+                // SAFETY: the instructions are there.
+                return unsafe { self.jobs_avx512(range, places) };
+            }
+            if is_x86_feature_detected!("avx2") {
+                // SAFETY: the instructions are there.
+                return unsafe { self.jobs_avx2(range, places) };
+            }
+        }
+        self.jobs_here(range, places);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn jobs_avx512(&self, range: Range<usize>, places: Option<Target<R::Acc>>) {
+        self.jobs_here(range, places);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn jobs_avx2(&self, range: Range<usize>, places: Option<Target<R::Acc>>) {
+        self.jobs_here(range, places);
+    }
+
+    #[inline(always)]
+    fn jobs_here(&self, range: Range<usize>, places: Option<Target<R::Acc>>) {
+        let blocks = self.plan.blocks();
+        let mut store = [const { MaybeUninit::<R::Acc>::uninit() }; MOST_CARRIED];
+        for job in range {
+            let (tile, block) = (job / blocks, job % blocks);
+            let results = self.plan.tile(tile);
+            for part in &mut store[..results.len()] {
+                part.write(self.reducer.neutral());
+            }
+            let parts = std::ptr::from_mut(&mut store).cast::<R::Acc>();
+            // SAFETY: so many parts were written just now.
+            let parts = unsafe { std::slice::from_raw_parts_mut(parts, results.len()) };
+            let first = results.start;
+            let [out, input] = self.plan.kept.offsets(first);
+            self.block(parts, input, self.plan.block(block));
+            match places {
+                None => self.leave(parts, out),
+                Some(places) => {
+                    for (at, &part) in parts.iter().enumerate() {
+                        let place = ((first + at) * blocks + block).cast_signed();
+                        // SAFETY: there is a place for each result and block, and no other job has this one.
+                        unsafe { places.at(place).write(part) };
+                    }
                 }
             }
-            if let Some(done) = done.take() {
-                done(out, parts);
+        }
+    }
+
+    /// Writes results from the output's offset on.
+    #[inline(always)]
+    fn leave(&self, parts: &[R::Acc], out: isize) {
+        let [step, _] = self.plan.kept.strides();
+        for (at, &part) in (0_isize..).zip(parts) {
+            // SAFETY: the tile's places are the output's, and no other job has them.
+            unsafe { self.out.at(out + at * step).write(self.reducer.leave(part)) };
+        }
+    }
+
+    /// Folds the reduced elements of a block into the parts of results from `input` on.
+    #[inline(always)]
+    fn block(&self, parts: &mut [R::Acc], input: isize, block: Range<usize>) {
+        let [_, step] = self.plan.kept.strides();
+        match self.plan.way {
+            Way::Rows => self.carry_rows(parts, input, step, block),
+            Way::ShortRuns => self.fold_short(parts, input, step, block.len()),
+            Way::Runs => {
+                for (at, part) in (0_isize..).zip(parts) {
+                    *part = self.fold(input + at * step, block.clone());
+                }
             }
-        });
+        }
+    }
+
+    /// The element at an offset, as something carried.
+    #[inline(always)]
+    fn enter(&self, offset: isize) -> R::Acc {
+        // SAFETY: the walks reach indices of the input only.
+        self.reducer.enter(unsafe { self.input.at(offset).read() })
     }
 
     /// Adds the reduced elements of `block` to each part, a row of results at a time.
+    #[inline(always)]
     fn carry_rows(&self, parts: &mut [R::Acc], input: isize, step: isize, block: Range<usize>) {
         let [next] = self.plan.reduced.strides();
         self.plan.reduced.runs(block, |[offset], length| {
             for row in 0..length.cast_signed() {
                 let first = input + offset + row * next;
-                for (at, part) in (0_isize..).zip(&mut *parts) {
-                    // SAFETY: the walks reach indices of the input only.
-                    let element = unsafe { self.input.at(first + at * step).read() };
-                    *part = self.reducer.combine(*part, self.reducer.enter(element));
+                if step == 1 {
+                    self.carry_row(parts, first, 1);
+                } else {
+                    self.carry_row(parts, first, step);
                 }
             }
         });
     }
 
+    #[inline(always)]
+    fn carry_row(&self, parts: &mut [R::Acc], first: isize, step: isize) {
+        for (at, part) in (0_isize..).zip(parts) {
+            *part = self.reducer.combine(*part, self.enter(first + at * step));
+        }
+    }
+
+    /// Folds `count` elements for each part, some parts side by side.
+    #[inline(always)]
+    fn fold_short(&self, parts: &mut [R::Acc], input: isize, step: isize, count: usize) {
+        let [next] = self.plan.reduced.strides();
+        let (groups, rest) = parts.as_chunks_mut::<SIDE_BY_SIDE>();
+        let count = count.cast_signed();
+        let mut first = input;
+        for group in groups {
+            let mut carried = *group;
+            for at in 0..count {
+                for (part, result) in carried.iter_mut().zip(0_isize..) {
+                    let element = self.enter(first + result * step + at * next);
+                    *part = self.reducer.combine(*part, element);
+                }
+            }
+            *group = carried;
+            first += SIDE_BY_SIDE.cast_signed() * step;
+        }
+        for part in rest {
+            for at in 0..count {
+                *part = self.reducer.combine(*part, self.enter(first + at * next));
+            }
+            first += step;
+        }
+    }
+
     /// The reduced elements of `block` for the result at `input`.
+    #[inline(always)]
     fn fold(&self, input: isize, block: Range<usize>) -> R::Acc {
         let [step] = self.plan.reduced.strides();
         let mut whole = self.reducer.neutral();
         self.plan.reduced.runs(block, |[offset], length| {
-            let run = self.fold_run(input + offset, step, length);
+            let first = input + offset;
+            let run = if step == 1 && length >= 8 * LANES {
+                self.fold_run::<LANES>(first, 1, length)
+            } else {
+                self.fold_run::<FEW_LANES>(first, step, length)
+            };
             whole = self.reducer.combine(whole, run);
         });
         whole
     }
 
-    fn fold_run(&self, first: isize, step: isize, length: usize) -> R::Acc {
-        // SAFETY: the walks reach indices of the input only.
-        let element = |at: usize| unsafe { self.input.at(first + at.cast_signed() * step).read() };
-        let mut lanes = [self.reducer.neutral(); LANES];
-        let whole_groups = length - length % LANES;
-        for group in (0..whole_groups).step_by(LANES) {
-            for (lane, part) in lanes.iter_mut().enumerate() {
-                *part = self.reducer.combine(*part, self.reducer.enter(element(group + lane)));
+    #[inline(always)]
+    fn fold_run<const N: usize>(&self, first: isize, step: isize, length: usize) -> R::Acc {
+        let mut lanes = [self.reducer.neutral(); N];
+        let groups = length / N;
+        for group in 0..groups {
+            let first = first + (group * N).cast_signed() * step;
+            for (part, lane) in lanes.iter_mut().zip(0_isize..) {
+                *part = self.reducer.combine(*part, self.enter(first + lane * step));
             }
         }
-        for at in whole_groups..length {
-            let part = &mut lanes[at % LANES];
-            *part = self.reducer.combine(*part, self.reducer.enter(element(at)));
+        // In an array of its own: one that is indexed by a variable is not kept in registers.
+        let mut rest = [self.reducer.neutral(); N];
+        for (at, part) in (groups * N..length).zip(&mut rest) {
+            *part = self.enter(first + at.cast_signed() * step);
         }
-        let mut width = LANES / 2;
+        for (part, rest) in lanes.iter_mut().zip(rest) {
+            *part = self.reducer.combine(*part, rest);
+        }
+        let mut width = N / 2;
         while width > 0 {
             for lane in 0..width {
                 lanes[lane] = self.reducer.combine(lanes[lane], lanes[lane + width]);

@@ -58,7 +58,22 @@ impl<const N: usize> Walk<N> {
         self.axes.iter().map(|axis| axis.extent).product()
     }
 
+    /// The offsets of an index tuple, counted from the first.
+    #[inline]
+    pub(super) fn offsets(&self, mut number: usize) -> [isize; N] {
+        let mut offsets = [0; N];
+        for axis in &self.axes {
+            let at = (number % axis.extent).cast_signed();
+            number /= axis.extent;
+            for (offset, stride) in offsets.iter_mut().zip(axis.strides) {
+                *offset += at * stride;
+            }
+        }
+        offsets
+    }
+
     /// Calls `run(offsets, length)` for the runs that make up the elements `range` of the walk.
+    #[inline(always)]
     pub(super) fn runs(&self, range: Range<usize>, mut run: impl FnMut([isize; N], usize)) {
         if range.is_empty() {
             return;

@@ -65,20 +65,19 @@ macro_rules! real {
 
             #[inline]
             fn larger(self, rhs: Self) -> Self {
-                let chosen = if self > rhs { self } else { rhs };
-                // Equal numbers have equal bits but for the sign of zero, which `and` clears.
-                let both = <$float>::from_bits(self.to_bits() & rhs.to_bits());
-                let chosen = if self == rhs { both } else { chosen };
-                // A NaN on the right was chosen above: no comparison with it holds.
-                if self.is_nan() { self } else { chosen }
+                // The two differ in zeros of different signs only, where `and` leaves +0, and in NaN.
+                let one = if self > rhs { self } else { rhs };
+                let other = if rhs > self { rhs } else { self };
+                let larger = <$float>::from_bits(one.to_bits() & other.to_bits());
+                if self.is_nan() | rhs.is_nan() { <$float>::NAN } else { larger }
             }
 
             #[inline]
             fn smaller(self, rhs: Self) -> Self {
-                let chosen = if self < rhs { self } else { rhs };
-                let both = <$float>::from_bits(self.to_bits() | rhs.to_bits());
-                let chosen = if self == rhs { both } else { chosen };
-                if self.is_nan() { self } else { chosen }
+                let one = if self < rhs { self } else { rhs };
+                let other = if rhs < self { rhs } else { self };
+                let smaller = <$float>::from_bits(one.to_bits() | other.to_bits());
+                if self.is_nan() | rhs.is_nan() { <$float>::NAN } else { smaller }
             }
 
             #[inline]
