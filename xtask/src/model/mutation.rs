@@ -95,8 +95,8 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         about: "a permit that a panic drops is not released",
         file: "src/permit.rs",
         from: "        if let Some(home) = self.home.take() {\n            home.note_end();\n",
-        to: "        if let Some(home) = self.home.take().filter(|_| !std::thread::panicking()) {\n            \
-             home.note_end();\n",
+        to: "        if std::thread::panicking() {\n            std::mem::forget(self.home.take());\n        }\n        \
+             if let Some(home) = self.home.take() {\n            home.note_end();\n",
         checker: Checker::Shuttle,
         model: "x28_a_panic_releases_what_its_thread_holds",
     },
