@@ -7,6 +7,8 @@
 mod mutation;
 mod scratch;
 
+use std::path::Path;
+
 use super::step::{Failure, Step};
 use super::{Command, Workspace};
 use mutation::MUTATIONS;
@@ -63,10 +65,11 @@ impl Checker {
         }
     }
 
-    /// The line that runs the models of `package`. Each checker has a target folder, because its flag
-    /// changes every crate, and must not evict the others.
-    fn step(self, workspace: &Workspace, package: &str) -> Step {
-        let folder = workspace.root().join("target/model").join(self.name());
+    /// The line that runs the models of `package` in the workspace at `root`. Each checker has a target folder,
+    /// because its flag changes every crate, and must not evict the others. So has each workspace: cargo
+    /// takes the same package of two of them for one.
+    fn step(self, root: &Path, package: &str) -> Step {
+        let folder = root.join("target/model").join(self.name());
         Step::cargo(["test", "--release", "-p", package])
             .args(["--target-dir", &folder.to_string_lossy()])
             .more_flags("RUSTFLAGS", &format!("--cfg {}", self.name()))
@@ -82,7 +85,7 @@ pub(super) fn run(workspace: &Workspace, depth: Depth, filter: &[String]) -> Res
             let models = member.tests.iter().filter(|test| test.starts_with(checker.name()));
             let targets: Vec<&str> = models.flat_map(|test| ["--test", test]).collect();
             if !targets.is_empty() {
-                let step = step(workspace, checker, &member.name, &targets);
+                let step = step(workspace.root(), checker, &member.name, &targets);
                 deepened(step, depth, filter).run(workspace.root())?;
             }
         }
@@ -96,8 +99,8 @@ pub(super) fn check_mutations(workspace: &Workspace, filter: &[String]) -> Resul
 }
 
 /// The line that runs these test targets of `package`.
-fn step(workspace: &Workspace, checker: Checker, package: &str, targets: &[&str]) -> Step {
-    checker.step(workspace, package).args(targets.iter().copied())
+fn step(root: &Path, checker: Checker, package: &str, targets: &[&str]) -> Step {
+    checker.step(root, package).args(targets.iter().copied())
 }
 
 fn deepened(step: Step, depth: Depth, filter: &[String]) -> Step {
@@ -114,12 +117,12 @@ mod tests {
 
     #[test]
     fn each_checker_has_its_flag_and_its_folder() {
-        let workspace = &Workspace::find();
-        let quick = step(workspace, Checker::Loom, ARBITER, &["--test", "loom"]);
+        let root = Path::new("/");
+        let quick = step(root, Checker::Loom, ARBITER, &["--test", "loom"]);
         let line = deepened(quick, Depth::Quick, &["wide".to_owned()]).to_string();
         assert!(line.contains("--cfg loom"), "{line}");
-        assert!(line.ends_with("target/model/loom --test loom -- wide"), "{line}");
-        let deep = step(workspace, Checker::Shuttle, ARBITER, &["--test", "shuttle"]);
+        assert!(line.ends_with("/target/model/loom --test loom -- wide"), "{line}");
+        let deep = step(root, Checker::Shuttle, ARBITER, &["--test", "shuttle"]);
         let line = deepened(deep, Depth::Deep, &[]).to_string();
         assert!(line.contains("MODEL_ITERATIONS=40"), "{line}");
     }

@@ -28,7 +28,7 @@ pub(super) fn check(workspace: &Workspace, filter: &[String]) -> Result<(), Fail
     let mut missed = Vec::new();
     for mutation in &chosen {
         eprintln!("\n== {}: {}", mutation.name, mutation.about);
-        if is_caught(workspace, &copy, mutation)? {
+        if is_caught(&copy, mutation)? {
             eprintln!("caught by {}", mutation.model);
         } else {
             missed.push(mutation.name);
@@ -42,17 +42,14 @@ pub(super) fn check(workspace: &Workspace, filter: &[String]) -> Result<(), Fail
 }
 
 /// Mutates the copy, runs the model, and mends the copy again.
-fn is_caught(workspace: &Workspace, copy: &Path, mutation: &Mutation) -> Result<bool, Failure> {
+fn is_caught(copy: &Path, mutation: &Mutation) -> Result<bool, Failure> {
     let file = copy.join(CRATE).join(mutation.file);
     let failed = |error: io::Error| Failure::Red(format!("{}: {error}", file.display()));
     let text = fs::read_to_string(&file).map_err(failed)?;
     fs::write(&file, mutation.apply(&text)?).map_err(failed)?;
     let checker = mutation.checker;
-    let outcome = fails(
-        copy,
-        &step(workspace, checker, ARBITER, &["--test", checker.name()]),
-        mutation.model,
-    );
+    let outcome =
+        fails(copy, &step(copy, checker, ARBITER, &["--test", checker.name()]), mutation.model);
     fs::write(&file, text).map_err(failed)?;
     outcome
 }
