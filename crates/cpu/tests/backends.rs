@@ -179,6 +179,7 @@ fn x3_diagnostics_names_holders_and_waiters_while_an_operation_runs() {
     });
     insta::assert_snapshot!(text, @r#"
     runtime [n]: up to 1 threads, [sizing]
+      topology: [topology]
       executor: inline (Managed, affinity Floating), 0 fan-outs
       provider: probe [version], threads owned by Caller, Concurrent, f64 f32 f16 bf16 c32 c64 i8 i16 i32 i64 u8 u16 u32 u64
       provider: native [version], threads owned by Caller, Concurrent, f64 f32 f16 bf16 c32 c64 i8 i16 i32 i64 u8 u16 u32 u64
@@ -195,6 +196,7 @@ fn normalised(diagnostics: &Diagnostics) -> String {
     let mut text = diagnostics.to_string();
     let mut hide = |what: String, name: &str| text = text.replace(&what, name);
     hide(diagnostics.sizing.to_string(), "[sizing]");
+    hide(diagnostics.topology.to_string(), "[topology]");
     hide(format!("{}:", diagnostics.identity), "runtime [n]:");
     for provider in &diagnostics.providers {
         hide(
