@@ -10,7 +10,7 @@ use crate::{
     emit::{highest, node},
     level::Level,
     node::Node,
-    variable::Derivative,
+    variable::{Derivative, check_like},
 };
 
 type Forward = dyn Fn(&[Variable]) -> Result<Vec<Variable>> + Send + Sync;
@@ -128,8 +128,8 @@ impl Function {
         let pushed = rule(&call, &tangents)?;
         counted(self.name, "tangents", call.outputs.len(), pushed.len())?;
         let results = call.outputs.into_iter().zip(pushed).map(|(output, tangent)| match tangent {
-            Some(tangent) => like(self.name, tangent, &output)
-                .map(|tangent| output.tracked(level, Derivative::Tangent(tangent))),
+            Some(tangent) => check_like(self.name, output.value(), &tangent)
+                .map(|()| output.tracked(level, Derivative::Tangent(tangent))),
             None => Ok(output),
         });
         results.collect()
@@ -195,7 +195,8 @@ impl Applied {
         let mut reached = Vec::new();
         for ((node, input), cotangent) in self.nodes.iter().zip(&self.call.inputs).zip(pulled) {
             if let (Some(node), Some(cotangent)) = (node, cotangent) {
-                reached.push((Arc::clone(node), like(self.name, cotangent, input)?));
+                check_like(self.name, input.value(), &cotangent)?;
+                reached.push((Arc::clone(node), cotangent));
             }
         }
         Ok(reached)
@@ -207,17 +208,4 @@ fn counted(op: &'static str, what: &'static str, expected: usize, actual: usize)
         return Ok(());
     }
     Err(Validation::WrongLength { what, expected, actual }.of(op))
-}
-
-/// A tangent or cotangent, which has the dtype and shape of its value.
-fn like(op: &'static str, derivative: Variable, value: &Variable) -> Result<Variable> {
-    if derivative.dtype() != value.dtype() {
-        let (lhs, rhs) = (value.dtype(), derivative.dtype());
-        return Err(Validation::DTypeMismatch { lhs, rhs }.of(op));
-    }
-    if derivative.shape() != value.shape() {
-        let (lhs, rhs) = (value.shape()[..].into(), derivative.shape()[..].into());
-        return Err(Validation::ShapeMismatch { lhs, rhs }.of(op));
-    }
-    Ok(derivative)
 }

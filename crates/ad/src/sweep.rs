@@ -8,11 +8,12 @@ use std::{
 
 use smallvec::SmallVec;
 use tenferro_ops::derivative::{self, Place};
-use tenferro_tensor::{Primitive, Result, Validation};
+use tenferro_tensor::{Primitive, Result};
 
 use crate::{
     Variable,
     node::{Edge, Node, Step},
+    variable::check_like,
 };
 
 /// A node that gradients have reached, deepest first.
@@ -71,7 +72,8 @@ pub(super) fn leaves(seeds: Vec<(Arc<Node>, Variable)>) -> Result<Vec<(Arc<Node>
             step => {
                 let gradient = gradients.pop().flatten();
                 let gradient = node.hooked(gradient.expect("invariant: its one gradient"))?;
-                check(&node, &gradient)?;
+                // A hook may have made something else of it.
+                check_like("gradient", node.meta(), &gradient)?;
                 match step {
                     Step::Linear(primitive, edges) => {
                         sweep.turn_around(primitive, edges, &gradient)?;
@@ -136,18 +138,4 @@ impl Sweep {
         }
         Ok(())
     }
-}
-
-/// Refuses a gradient that a hook or a custom rule made of another dtype or shape.
-fn check(node: &Node, gradient: &Variable) -> Result<()> {
-    const OP: &str = "gradient";
-    let meta = node.meta();
-    if meta.dtype != gradient.dtype() {
-        return Err(Validation::DTypeMismatch { lhs: meta.dtype, rhs: gradient.dtype() }.of(OP));
-    }
-    if meta.shape != *gradient.shape() {
-        let (lhs, rhs) = (meta.shape[..].into(), gradient.shape()[..].into());
-        return Err(Validation::ShapeMismatch { lhs, rhs }.of(OP));
-    }
-    Ok(())
 }

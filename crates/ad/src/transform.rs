@@ -13,7 +13,7 @@ use crate::{
     level::Level,
     node::Node,
     sweep,
-    variable::{Derivative, check_inexact, check_loss, rule},
+    variable::{Derivative, check_inexact, check_like, check_loss, rule},
 };
 
 /// The transpose of a function's derivative at a point: from cotangents of the results to those of the operands.
@@ -49,7 +49,7 @@ impl Pullback {
         let mut seeds = Vec::new();
         for ((node, output), cotangent) in self.outputs.iter().zip(cotangents) {
             let Some(cotangent) = cotangent else { continue };
-            check_like(OP, output, cotangent)?;
+            check_like(OP, output.value(), cotangent)?;
             if let Some(node) = node {
                 seeds.push((Arc::clone(node), cotangent.clone()));
             }
@@ -124,7 +124,7 @@ pub(super) fn pushed(
             None => input.clone(),
             Some(tangent) => {
                 check_inexact(OP, input.dtype())?;
-                check_like(OP, input, tangent)?;
+                check_like(OP, input.value(), tangent)?;
                 input.clone().tracked(level, Derivative::Tangent(tangent.clone()))
             }
         });
@@ -274,16 +274,4 @@ fn zeros_like(x: &Variable) -> Result<Variable> {
 
 fn ones_like(x: &Variable) -> Result<Variable> {
     Ok(x.autodiff().constant(Tensor::ones(x.dtype(), x.shape().to_vec())?))
-}
-
-fn check_like(op: &'static str, value: &Variable, derivative: &Variable) -> Result<()> {
-    if value.dtype() != derivative.dtype() {
-        let (lhs, rhs) = (value.dtype(), derivative.dtype());
-        return Err(Validation::DTypeMismatch { lhs, rhs }.of(op));
-    }
-    if value.shape() != derivative.shape() {
-        let (lhs, rhs) = (value.shape()[..].into(), derivative.shape()[..].into());
-        return Err(Validation::ShapeMismatch { lhs, rhs }.of(op));
-    }
-    Ok(())
 }

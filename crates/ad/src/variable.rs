@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use tenferro_ops::Described;
 use tenferro_tensor::{
     Accepts, AsOperand, DType, Error, Operand, Result, Shape, Tensor, Validation,
 };
@@ -221,6 +222,23 @@ pub(super) fn check_loss(op: &'static str, loss: &Variable) -> Result<()> {
         ));
     }
     check_inexact(op, loss.dtype())
+}
+
+/// Refuses a tangent or cotangent that has not the dtype and shape of its value.
+pub(super) fn check_like(
+    op: &'static str,
+    value: &impl Described,
+    derivative: &Variable,
+) -> Result<()> {
+    if value.dtype() != derivative.dtype() {
+        let (lhs, rhs) = (value.dtype(), derivative.dtype());
+        return Err(Validation::DTypeMismatch { lhs, rhs }.of(op));
+    }
+    if value.shape() != derivative.shape() {
+        let (lhs, rhs) = (value.shape()[..].into(), derivative.shape()[..].into());
+        return Err(Validation::ShapeMismatch { lhs, rhs }.of(op));
+    }
+    Ok(())
 }
 
 pub(super) fn rule(op: &'static str, rule: &'static str) -> Error {
