@@ -66,7 +66,7 @@ impl Program {
                     alive -= size(self.meta(operand));
                 }
             }
-            if last_use[first + place] == 0 && place + 1 < self.steps().len() {
+            if last_use[first + place] == 0 {
                 // Nobody uses it: dropped at once.
                 alive -= size(step.meta());
             }

@@ -30,7 +30,7 @@ pub(super) fn run(program: &Program) -> Result<Program> {
     })
 }
 
-/// The bits of a small constant, in which -0 and 0 differ and NaN is itself.
+/// What tells a small constant from others: its elements as text, where -0 and 0 differ and any NaN is any other.
 fn bytes(tensor: &Tensor) -> Option<Vec<u8>> {
     if tensor.elements() * tensor.dtype().size() > SMALL {
         return None;
