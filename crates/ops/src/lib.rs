@@ -38,5 +38,5 @@ pub use engine::{Engine, Input, Inputs, LaneJob, Scale};
 pub use meta::{Described, Meta};
 pub use op::{CustomOp, Op};
 pub use positions::{OutOfRange, Start, index_elements, part_starts, slice_starts};
-pub use rules::{infer, infer_contraction, is_like_first};
+pub use rules::{infer, infer_contraction, is_like_first, reduced_axes};
 pub use writer::{WriteTo, Writer};

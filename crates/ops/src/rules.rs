@@ -15,6 +15,8 @@ mod sorting;
 mod structural;
 mod window;
 
+pub use reduction::reduced_axes;
+
 use smallvec::SmallVec;
 use tenferro_tensor::{
     Accepts, Contraction, DType, Primitive, Result, Shape, Structural, Validation,

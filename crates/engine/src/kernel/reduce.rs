@@ -8,8 +8,9 @@
 use std::{mem::MaybeUninit, ops::Range};
 
 use smallvec::SmallVec;
-use tenferro_ops::scalar::{
-    CombinerVisitor, Reducer, ReductionVisitor, visit_combiner, visit_reduction,
+use tenferro_ops::{
+    reduced_axes,
+    scalar::{CombinerVisitor, Reducer, ReductionVisitor, visit_combiner, visit_reduction},
 };
 use tenferro_tensor::{
     Combiner, DType, Error, Operand, OperandMut, Primitive, Reduction, Result, Scalar,
@@ -50,16 +51,7 @@ pub(super) fn reduce(
     input: &Operand<'_>,
     out: OperandMut<'_>,
 ) -> Result<()> {
-    let (Reduction::Sum { axes, .. }
-    | Reduction::Prod { axes, .. }
-    | Reduction::Max { axes, .. }
-    | Reduction::Min { axes, .. }
-    | Reduction::All { axes, .. }
-    | Reduction::Any { axes, .. }
-    | Reduction::Argmax { axes, .. }
-    | Reduction::Argmin { axes, .. }
-    | Reduction::SumOfSquares { axes, .. }
-    | Reduction::Reduce { axes, .. }) = row;
+    let axes = reduced_axes(row);
     let op = || Primitive::Reduction(row.clone()).name();
     let extreme = match row {
         Reduction::Argmax { .. } => Extreme::Largest,

@@ -3,20 +3,14 @@
 use tenferro_tensor::{Accepts, Reduction, Result, Scalar, Tensor, Validation, dispatch};
 
 use super::{Call, RunningIndex};
-use crate::scalar::{Real, Reducer, ReductionVisitor, visit_reduction};
+use crate::{
+    reduced_axes,
+    scalar::{Real, Reducer, ReductionVisitor, visit_reduction},
+};
 
 pub(super) fn evaluate(row: &Reduction, call: Call<'_>) -> Result<Tensor> {
     let op = call.op;
-    let (Reduction::Sum { axes, .. }
-    | Reduction::Prod { axes, .. }
-    | Reduction::Max { axes, .. }
-    | Reduction::Min { axes, .. }
-    | Reduction::All { axes, .. }
-    | Reduction::Any { axes, .. }
-    | Reduction::Argmax { axes, .. }
-    | Reduction::Argmin { axes, .. }
-    | Reduction::SumOfSquares { axes, .. }
-    | Reduction::Reduce { axes, .. }) = row;
+    let axes = reduced_axes(row);
     let dtype = call.inputs[0].dtype();
     let mut reduced = Loop { call, axes };
     match row {

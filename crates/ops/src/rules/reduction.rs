@@ -1,9 +1,26 @@
 //! Rules of the reductions: axes exist and are named once; an extreme needs something to choose from.
 
-use tenferro_tensor::{DType, KeepAxes, Reduction, Shape, Validation};
+use tenferro_tensor::{DType, Indices, KeepAxes, Reduction, Shape, Validation};
 
 use super::{Checked, Extents, check_axes};
 use crate::{Meta, meta::Facts, scalar::check_combiner};
+
+/// The axes over which a reduction runs.
+#[must_use]
+pub fn reduced_axes(row: &Reduction) -> &Indices {
+    match row {
+        Reduction::Sum { axes, .. }
+        | Reduction::Prod { axes, .. }
+        | Reduction::Max { axes, .. }
+        | Reduction::Min { axes, .. }
+        | Reduction::All { axes, .. }
+        | Reduction::Any { axes, .. }
+        | Reduction::Argmax { axes, .. }
+        | Reduction::Argmin { axes, .. }
+        | Reduction::SumOfSquares { axes, .. }
+        | Reduction::Reduce { axes, .. } => axes,
+    }
+}
 
 pub(super) fn rule(row: &Reduction, inputs: &[Facts<'_>]) -> Checked<Meta> {
     let Facts { dtype, shape } = inputs[0];
