@@ -6,49 +6,19 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod common;
+mod forking;
 
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
 use common::{Calls, arbiter, await_waiters, poll_once};
+use forking::{fork, in_a_process};
 use std::task::Poll;
 use tenferro_arbiter::{Arbiter, CancelToken, Error, Patience, ProcessEra, Request};
 
-const WITHIN: &str = "TENFERRO_TEST_FORKS";
-
-/// Runs `body` in a process of its own.
-fn in_a_process(test: &str, body: impl FnOnce()) {
-    if std::env::var_os(WITHIN).is_some() {
-        return body();
-    }
-    let run = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(WITHIN, "1")
-        .output()
-        .unwrap();
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-}
-
-/// Forks; the child runs `child`, and the parent learns whether it came to its end.
-fn fork(child: impl FnOnce()) {
-    // SAFETY: the child runs code that allocates, which the C libraries that we run on allow, and ends without
-    // returning to the test's harness; a child that hangs is ended by its alarm.
-    let pid = unsafe { libc::fork() };
-    assert!(pid >= 0);
-    if pid == 0 {
-        // SAFETY: it sets a timer and touches no memory of ours.
-        unsafe { libc::alarm(30) };
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
-        // SAFETY: it ends the process at once.
-        unsafe { libc::_exit(i32::from(outcome.is_err())) };
-    }
-    let mut status = 0;
-    // SAFETY: `status` is a valid place for the result, and `pid` is our child.
-    let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
-    assert_eq!((waited, status), (pid, 0), "the child failed or hung");
-}
+/// After so long a child hangs.
+const SECONDS: u32 = 30;
 
 #[test]
 fn f52_a_child_is_admitted_whatever_the_parents_threads_hold() {
@@ -75,7 +45,7 @@ fn f52_a_child_is_admitted_whatever_the_parents_threads_hold() {
             .collect();
         let era = ProcessEra::now();
         for _ in 0..40 {
-            fork(|| {
+            fork(SECONDS, || {
                 assert!(era.is_over() && !ProcessEra::now().is_over());
                 assert_eq!(arbiter.acquire(&Request::new(2..=2)).unwrap().width(), 2);
                 let snapshot = arbiter.snapshot();
@@ -90,7 +60,7 @@ fn f52_a_child_is_admitted_whatever_the_parents_threads_hold() {
                     }
                 });
                 // And so is its own child.
-                fork(|| drop(arbiter.acquire(&Request::new(2..=2)).unwrap()));
+                fork(SECONDS, || drop(arbiter.acquire(&Request::new(2..=2)).unwrap()));
             });
         }
         assert!(!era.is_over(), "the parent goes on as before");
@@ -113,7 +83,7 @@ fn f52_what_waited_in_the_parent_is_refused_in_the_child() {
         assert!(poll_once(&mut polled, &calls).is_pending());
         assert!(poll_once(&mut dropped, &calls).is_pending());
         await_waiters(arbiter, 2);
-        fork(move || {
+        fork(SECONDS, move || {
             token.cancel();
             drop(dropped);
             let Poll::Ready(Err(error)) = poll_once(&mut polled, &calls) else {

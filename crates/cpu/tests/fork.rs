@@ -6,50 +6,21 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod common;
+#[path = "../../arbiter/tests/forking/mod.rs"]
+mod forking;
 
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
 use common::{LARGE, backend, core_error, vector};
+use forking::{fork, in_a_process};
 use tenferro_cpu::CpuBackend;
 use tenferro_scope::{self as scope, ExecutorFault};
 use tenferro_tensor::TensorElementwise;
 
-const WITHIN: &str = "TENFERRO_TEST_FORKS";
-
-/// Runs `body` in a process of its own.
-fn in_a_process(test: &str, body: impl FnOnce()) {
-    if std::env::var_os(WITHIN).is_some() {
-        return body();
-    }
-    let run = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(WITHIN, "1")
-        .output()
-        .unwrap();
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-}
-
-/// Forks; the child runs `child`, and the parent learns whether it came to its end.
-fn fork(child: impl FnOnce()) {
-    // SAFETY: the child runs code that allocates, which the C libraries that we run on allow, and ends without
-    // returning to the test's harness; a child that hangs is ended by its alarm.
-    let pid = unsafe { libc::fork() };
-    assert!(pid >= 0);
-    if pid == 0 {
-        // SAFETY: it sets a timer and touches no memory of ours.
-        unsafe { libc::alarm(60) };
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
-        // SAFETY: it ends the process at once.
-        unsafe { libc::_exit(i32::from(outcome.is_err())) };
-    }
-    let mut status = 0;
-    // SAFETY: `status` is a valid place for the result, and `pid` is our child.
-    let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
-    assert_eq!((waited, status), (pid, 0), "the child failed or hung");
-}
+/// After so long a child hangs.
+const SECONDS: u32 = 60;
 
 /// The refusal of an operation that needs the pool.
 fn assert_refused(backend: &mut CpuBackend) {
@@ -80,7 +51,7 @@ fn f52_a_child_refuses_what_needs_the_pool_and_goes_on_sequentially() {
             }
         });
         for _ in 0..10 {
-            fork(|| {
+            fork(SECONDS, || {
                 assert_refused(&mut owner);
                 assert_eq!(owner.add(&vector(3), &vector(3)).unwrap().elements(), 3);
                 assert_refused(&mut owner);
