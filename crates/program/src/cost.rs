@@ -5,7 +5,7 @@ use std::fmt;
 use tenferro_ops::Meta;
 use tenferro_tensor::{Dot, Primitive};
 
-use crate::{Program, Step, StepKind};
+use crate::{Control, Program, Step, StepKind, Value};
 
 /// The cost of one run of a program, as far as shapes tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -15,7 +15,7 @@ pub struct Cost {
     pub flops: f64,
     /// Bytes of all operands read and all results written.
     pub bytes: f64,
-    /// Steps that compute something.
+    /// Steps that compute something, as often as they run.
     pub steps: usize,
     /// The most bytes of results that exist at once, inputs and constants not counted.
     pub peak_bytes: usize,
@@ -32,53 +32,92 @@ impl fmt::Display for Cost {
 }
 
 impl Program {
-    /// The cost of one run.
+    /// The cost of one run. A choice counts as its dearer branch, a loop without a known end as one turn.
     #[must_use]
     pub fn cost(&self) -> Cost {
         let mut cost = Cost::default();
-        let first = self.inputs().len();
-        let mut last_use: Vec<usize> = vec![0; first + self.steps().len()];
+        let mut last_use: Vec<Option<usize>> = vec![None; self.values()];
         for (place, step) in self.steps().iter().enumerate() {
-            step.operands().iter().for_each(|operand| last_use[operand.0] = place);
+            step.operands().iter().for_each(|operand| last_use[operand.0] = Some(place));
         }
         for output in self.outputs() {
-            last_use[output.0] = usize::MAX;
+            last_use[output.0] = Some(usize::MAX);
         }
         let mut alive = 0;
         for (place, step) in self.steps().iter().enumerate() {
             if matches!(step.kind(), StepKind::Constant(_)) {
                 continue;
             }
-            cost.steps += 1;
-            cost.flops += self.flops(step);
-            cost.bytes += size(step.meta()) as f64;
-            cost.bytes += step.operands().iter().map(|&x| size(self.meta(x)) as f64).sum::<f64>();
-            alive += size(step.meta());
-            cost.peak_bytes = cost.peak_bytes.max(alive);
+            let own = self.step_cost(step);
+            cost.steps += own.steps;
+            cost.flops += own.flops;
+            cost.bytes += own.bytes;
+            alive += step.metas().iter().map(size).sum::<usize>();
+            cost.peak_bytes = cost.peak_bytes.max(alive + own.peak_bytes);
             let mut operands = step.operands().to_vec();
             operands.sort_unstable();
             operands.dedup();
-            for operand in operands {
-                let computed = operand.0.checked_sub(first).is_some_and(|origin| {
-                    !matches!(self.steps()[origin].kind(), StepKind::Constant(_))
-                });
-                if computed && last_use[operand.0] == place {
-                    alive -= size(self.meta(operand));
+            let computed = |operand: &Value| {
+                self.origin(*operand)
+                    .is_some_and(|origin| !matches!(origin.kind(), StepKind::Constant(_)))
+            };
+            let dropped = operands.into_iter().filter(computed);
+            // What nobody uses is dropped at once.
+            for value in dropped.chain(step.results().filter(|result| last_use[result.0].is_none()))
+            {
+                if last_use[value.0].is_none_or(|last| last == place) {
+                    alive -= size(self.meta(value));
                 }
-            }
-            if last_use[first + place] == 0 {
-                // Nobody uses it: dropped at once.
-                alive -= size(step.meta());
             }
         }
         cost
+    }
+
+    /// The cost of a step; its peak is that of intermediate results inside it.
+    fn step_cost(&self, step: &Step) -> Cost {
+        let StepKind::Control(control) = step.kind() else {
+            let read: f64 = step.operands().iter().map(|&x| size(self.meta(x)) as f64).sum();
+            let bytes = read + size(step.meta()) as f64;
+            return Cost { flops: self.flops(step), bytes, steps: 1, peak_bytes: 0 };
+        };
+        match control {
+            Control::Call { body } => body.cost(),
+            Control::Cond { on_true, on_false } => {
+                let (lhs, rhs) = (on_true.cost(), on_false.cost());
+                Cost {
+                    flops: lhs.flops.max(rhs.flops),
+                    bytes: lhs.bytes.max(rhs.bytes),
+                    steps: lhs.steps.max(rhs.steps),
+                    peak_bytes: lhs.peak_bytes.max(rhs.peak_bytes),
+                }
+            }
+            Control::WhileLoop { condition, body, .. } => {
+                let (condition, body) = (condition.cost(), body.cost());
+                Cost {
+                    flops: condition.flops + body.flops,
+                    bytes: condition.bytes + body.bytes,
+                    steps: condition.steps + body.steps,
+                    peak_bytes: condition.peak_bytes.max(body.peak_bytes),
+                }
+            }
+            Control::Scan { body, length, .. } => {
+                let body = body.cost();
+                let times = *length as f64;
+                Cost {
+                    flops: times * body.flops,
+                    bytes: times * body.bytes,
+                    steps: length * body.steps,
+                    peak_bytes: body.peak_bytes,
+                }
+            }
+        }
     }
 
     fn flops(&self, step: &Step) -> f64 {
         let elements = step.meta().shape.elements() as f64;
         let operand = |place: usize| self.meta(step.operands()[place]).shape.elements() as f64;
         match step.kind() {
-            StepKind::Constant(_) | StepKind::Custom(_) => 0.0,
+            StepKind::Constant(_) | StepKind::Custom(_) | StepKind::Control(_) => 0.0,
             StepKind::Primitive(primitive) => match primitive {
                 Primitive::Elementwise(_) | Primitive::Analytic(_) => elements,
                 Primitive::Reduction(_) | Primitive::Scan(_) => operand(0),

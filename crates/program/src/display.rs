@@ -4,38 +4,52 @@ use std::fmt;
 
 use tenferro_tensor::{Primitive, Tensor};
 
-use crate::{Program, StepKind, Value, error::describe};
+use crate::{Control, Program, StepKind, Value, error::describe};
 
 /// Constants of up to so many elements are printed whole.
 const SHORT: usize = 8;
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let inputs: Vec<String> = self
-            .inputs()
-            .iter()
-            .enumerate()
-            .map(|(number, spec)| {
-                format!("{}: {}", self.name(Value(number)), describe(spec.meta()))
-            })
-            .collect();
+        self.write(f, 0)
+    }
+}
+
+impl Program {
+    /// Writes the text, whose lines but the first are indented.
+    fn write(&self, f: &mut fmt::Formatter<'_>, indent: usize) -> fmt::Result {
+        let typed = |value: Value| format!("{}: {}", self.name(value), describe(self.meta(value)));
+        let names = |values: &[Value]| {
+            values.iter().map(|&value| self.name(value)).collect::<Vec<_>>().join(", ")
+        };
+        let inputs: Vec<String> = (0..self.inputs().len()).map(|n| typed(Value(n))).collect();
         writeln!(f, "program({}) {{", inputs.join(", "))?;
-        for (number, step) in self.steps().iter().enumerate() {
-            let value = Value(self.inputs().len() + number);
-            let operands: Vec<String> =
-                step.operands().iter().map(|&operand| self.name(operand)).collect();
-            let operation = match step.kind() {
-                StepKind::Constant(tensor) => constant(tensor),
+        let inside = indent + 4;
+        for step in self.steps() {
+            let results: Vec<String> = step.results().map(typed).collect();
+            write!(f, "{:inside$}{} = ", "", results.join(", "))?;
+            let operands = names(step.operands());
+            match step.kind() {
+                StepKind::Constant(tensor) => f.write_str(&constant(tensor))?,
                 StepKind::Primitive(primitive) => {
-                    format!("{}({}){}", step.name(), operands.join(", "), parameters(primitive))
+                    write!(f, "{}({operands}){}", step.name(), parameters(primitive))?;
                 }
-                StepKind::Custom(_) => format!("{}({})", step.name(), operands.join(", ")),
-            };
-            writeln!(f, "    {}: {} = {operation}", self.name(value), describe(step.meta()))?;
+                StepKind::Custom(_) => write!(f, "{}({operands})", step.name())?,
+                StepKind::Control(control) => {
+                    writeln!(f, "{}({operands}){} {{", step.name(), control_parameters(control))?;
+                    let deeper = inside + 4;
+                    for (name, body) in control.bodies() {
+                        write!(f, "{:deeper$}{name}: ", "")?;
+                        body.write(f, deeper)?;
+                        writeln!(f)?;
+                    }
+                    write!(f, "{:inside$}}}", "")?;
+                }
+            }
+            writeln!(f)?;
         }
-        let outputs: Vec<String> = self.outputs().iter().map(|&output| self.name(output)).collect();
-        writeln!(f, "    return {}", outputs.join(", "))?;
-        write!(f, "}}")
+        writeln!(f, "{:inside$}return {}", "", names(self.outputs()))?;
+        write!(f, "{:indent$}}}", "")
     }
 }
 
@@ -60,6 +74,17 @@ pub(super) fn parameters(primitive: &Primitive) -> String {
     match (debug.find('{'), debug.rfind('}')) {
         (Some(from), Some(to)) => format!(" {}", &debug[from..=to]),
         _ => String::new(),
+    }
+}
+
+/// The parameters of control flow, in braces; nothing if it has none.
+pub(super) fn control_parameters(control: &Control) -> String {
+    match control {
+        Control::Call { .. } | Control::Cond { .. } => String::new(),
+        Control::WhileLoop { carries, .. } => format!(" {{ carries: {carries} }}"),
+        Control::Scan { carries, sequences, length, direction, .. } => format!(
+            " {{ carries: {carries}, sequences: {sequences}, length: {length}, direction: {direction:?} }}"
+        ),
     }
 }
 

@@ -4,6 +4,8 @@ use std::panic::Location;
 
 use tenferro_ops::Meta;
 
+use crate::Misfit;
+
 /// The result of making, transforming or running a program.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -23,9 +25,19 @@ pub enum Error {
         /// What it refused.
         source: tenferro_tensor::Error,
     },
+    /// The parts of a loop, a choice or a call do not fit.
+    #[error("`{op}`{}: {source}", at(*location))]
+    Control {
+        /// The operation.
+        op: &'static str,
+        /// Where the trace called it, if it was traced.
+        location: Option<&'static Location<'static>>,
+        /// What does not fit.
+        source: Misfit,
+    },
     /// A value of one trace was used in another.
     #[error(
-        "`{op}` at {location} has a value of another trace; pass it in as an input, or trace both parts in one closure"
+        "`{op}` at {location} has a value of another trace, or of a closure that has returned; pass it in as an input, or return it"
     )]
     ForeignValue {
         /// The operation.
@@ -67,6 +79,10 @@ pub enum Error {
     /// An operation was refused, by a rule or by the engine.
     #[error(transparent)]
     Tensor(#[from] tenferro_tensor::Error),
+}
+
+fn at(location: Option<&'static Location<'static>>) -> String {
+    location.map(|location| format!(" at {location}")).unwrap_or_default()
 }
 
 /// Dtype and extents, as programs print them.

@@ -24,9 +24,11 @@
 
 #![forbid(unsafe_code)]
 
+mod control;
 mod cost;
 mod display;
 mod error;
+mod flow;
 mod graphviz;
 mod linear;
 mod methods;
@@ -34,11 +36,14 @@ mod pass;
 mod prepared;
 mod program;
 mod recording;
+mod running;
 mod trace;
 mod transform;
 
+pub use control::{Control, Misfit};
 pub use cost::Cost;
 pub use error::{Error, Result};
+pub use flow::Scan;
 pub use pass::{Pass, Passes};
 pub use prepared::{Argument, Prepared};
 pub use program::{Program, Spec, Step, StepKind, Value};

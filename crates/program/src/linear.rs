@@ -139,7 +139,7 @@ impl Tangent {
 
 /// A step that is not a primitive passes nothing on; that is an error where there would be something to pass.
 pub(super) fn without_rule<T>(step: &Step, moves: bool) -> Result<Option<T>> {
-    if moves && step.meta.dtype.is_inexact() {
+    if moves && step.metas.iter().any(|meta| meta.dtype.is_inexact()) {
         let reason = "a custom operation has no derivative in programs".into();
         return Err(Error::Unsupported { op: step.name(), reason });
     }

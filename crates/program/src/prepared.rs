@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 use tenferro_ops::{Engine, Input, Inputs, Meta, Op};
 use tenferro_tensor::{AsOperand, Operand, Tensor, TensorView};
 
-use crate::{Error, Passes, Program, Result, Step, StepKind, Value};
+use crate::{Error, Passes, Program, Result, Step, StepKind, Value, running};
 
 /// A program after its passes, with the last use of every value.
 ///
@@ -16,6 +16,8 @@ pub struct Prepared {
     last_uses: Vec<SmallVec<[bool; 3]>>,
     /// The values that no step uses and no result is: dropped at once.
     unused: Vec<bool>,
+    /// For each step, the programs that it runs.
+    bodies: Vec<Vec<Prepared>>,
 }
 
 /// An input of a run: lent, or given for its memory to be used again.
@@ -24,6 +26,29 @@ pub enum Argument<'a> {
     Lent(Operand<'a>),
     /// Given: a step may write its result over it.
     Given(Tensor),
+}
+
+impl Argument<'_> {
+    /// The elements.
+    pub(super) fn operand(&self) -> Operand<'_> {
+        match self {
+            Argument::Lent(operand) => *operand,
+            Argument::Given(tensor) => tensor.as_operand(),
+        }
+    }
+
+    /// The same, lent for a shorter time.
+    pub(super) fn lent(&self) -> Argument<'_> {
+        Argument::Lent(self.operand())
+    }
+
+    /// What was given, or a copy of what was lent.
+    pub(super) fn into_tensor(self) -> tenferro_tensor::Result<Tensor> {
+        match self {
+            Argument::Lent(operand) => operand.view().to_tensor(),
+            Argument::Given(tensor) => Ok(tensor),
+        }
+    }
 }
 
 impl<'a> From<&'a Tensor> for Argument<'a> {
@@ -50,9 +75,14 @@ impl Program {
     /// # Errors
     /// As [`Program::optimised`].
     pub fn prepare(&self, passes: &Passes) -> Result<Prepared> {
-        let program = self.optimised(passes)?;
-        let first = program.inputs().len();
-        let mut used = vec![false; first + program.steps().len()];
+        Ok(Prepared::new(self.optimised(passes)?))
+    }
+}
+
+impl Prepared {
+    /// A program as it is; its bodies too.
+    fn new(program: Program) -> Self {
+        let mut used = vec![false; program.values()];
         for output in program.outputs() {
             used[output.0] = true;
         }
@@ -70,11 +100,16 @@ impl Program {
         }
         last_uses.reverse();
         let unused = used.iter().map(|used| !used).collect();
-        Ok(Prepared { program, last_uses, unused })
+        let bodies = program.steps().iter().map(|step| match step.kind() {
+            StepKind::Control(control) => {
+                control.bodies().into_iter().map(|(_, body)| Self::new(body.clone())).collect()
+            }
+            _ => Vec::new(),
+        });
+        let bodies = bodies.collect();
+        Prepared { program, last_uses, unused, bodies }
     }
-}
 
-impl Prepared {
     /// The program that runs.
     #[must_use]
     pub fn program(&self) -> &Program {
@@ -95,11 +130,25 @@ impl Prepared {
     ) -> Result<Vec<Tensor>> {
         self.check(&arguments)?;
         let mut values: Vec<Slot<'_>> = arguments.into_iter().map(Slot::from).collect();
-        values.reserve(self.program.steps().len());
-        for (step, last_uses) in self.program.steps().iter().zip(&self.last_uses) {
-            let result = run_step(engine, step, &mut values, last_uses)?;
-            let unused = self.unused[values.len()];
-            values.push(if unused { Slot::Gone } else { Slot::Own(result) });
+        values.reserve(self.program.values() - values.len());
+        for (number, step) in self.program.steps().iter().enumerate() {
+            let last_uses = &self.last_uses[number];
+            let keep = |values: &mut Vec<Slot<'_>>, result: Tensor| {
+                let unused = self.unused[values.len()];
+                values.push(if unused { Slot::Gone } else { Slot::Own(result) });
+            };
+            match step.kind() {
+                StepKind::Control(control) => {
+                    let operands = arguments_of(step, &mut values, last_uses);
+                    let results = running::run(engine, control, &self.bodies[number], operands)?;
+                    drop_used(step, &mut values, last_uses);
+                    results.into_iter().for_each(|result| keep(&mut values, result));
+                }
+                _ => {
+                    let result = run_step(engine, step, &mut values, last_uses)?;
+                    keep(&mut values, result);
+                }
+            }
         }
         let outputs = self.program.outputs();
         let results = outputs.iter().enumerate().map(|(place, output)| {
@@ -122,10 +171,7 @@ impl Prepared {
             return Err(Error::InputCount { expected, actual });
         }
         for (input, (spec, argument)) in self.program.inputs().iter().zip(arguments).enumerate() {
-            let actual = match argument {
-                Argument::Lent(operand) => Meta::of(operand),
-                Argument::Given(tensor) => Meta::of(tensor),
-            };
+            let actual = Meta::of(&argument.operand());
             if actual != *spec.meta() {
                 let (expected, actual) = (Box::new(spec.meta().clone()), Box::new(actual));
                 return Err(Error::InputMismatch { input, expected, actual });
@@ -168,6 +214,7 @@ fn run_step(
     last_uses: &[bool],
 ) -> tenferro_tensor::Result<Tensor> {
     let primitive = match step.kind() {
+        StepKind::Control(_) => unreachable!("invariant: control flow has a way of its own"),
         StepKind::Constant(tensor) => return Ok(tensor.clone()),
         StepKind::Custom(custom) => {
             let result = {
@@ -179,22 +226,7 @@ fn run_step(
         }
         StepKind::Primitive(primitive) => primitive,
     };
-    // What is used last is given away, unless the step reads it in another place too.
-    let given = |place: usize, operand: Value| {
-        last_uses[place] && step.operands().iter().filter(|&&other| other == operand).count() == 1
-    };
-    let mut own: SmallVec<[Option<Tensor>; 4]> = SmallVec::new();
-    for (place, &operand) in step.operands().iter().enumerate() {
-        let is_own = matches!(values[operand.0], Slot::Own(_));
-        own.push(if is_own && given(place, operand) {
-            match std::mem::replace(&mut values[operand.0], Slot::Gone) {
-                Slot::Own(tensor) => Some(tensor),
-                _ => unreachable!("invariant: it was just looked at"),
-            }
-        } else {
-            None
-        });
-    }
+    let own = taken(step, values, last_uses);
     let result = if own.iter().any(Option::is_some) {
         let inputs: Inputs<'_> = own
             .into_iter()
@@ -210,6 +242,48 @@ fn run_step(
     };
     drop_used(step, values, last_uses);
     Ok(result)
+}
+
+/// Of each operand of a step the tensor, if it is used last here and not lent: to be given away. One that the step reads in
+/// another place too is not.
+fn taken(
+    step: &Step,
+    values: &mut [Slot<'_>],
+    last_uses: &[bool],
+) -> SmallVec<[Option<Tensor>; 4]> {
+    let given = |place: usize, operand: Value| {
+        last_uses[place] && step.operands().iter().filter(|&&other| other == operand).count() == 1
+    };
+    let mut own = SmallVec::new();
+    for (place, &operand) in step.operands().iter().enumerate() {
+        let is_own = matches!(values[operand.0], Slot::Own(_));
+        own.push(if is_own && given(place, operand) {
+            match std::mem::replace(&mut values[operand.0], Slot::Gone) {
+                Slot::Own(tensor) => Some(tensor),
+                _ => unreachable!("invariant: it was just looked at"),
+            }
+        } else {
+            None
+        });
+    }
+    own
+}
+
+/// The operands of control flow: given where they are used last.
+fn arguments_of<'v>(
+    step: &Step,
+    values: &'v mut [Slot<'_>],
+    last_uses: &[bool],
+) -> Vec<Argument<'v>> {
+    let own = taken(step, values, last_uses);
+    let values = &*values;
+    own.into_iter()
+        .zip(step.operands())
+        .map(|(own, operand)| match own {
+            Some(tensor) => Argument::Given(tensor),
+            None => Argument::Lent(values[operand.0].operand()),
+        })
+        .collect()
 }
 
 /// The operands of a step, none of them given away.

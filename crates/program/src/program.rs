@@ -1,4 +1,4 @@
-//! A program: steps in an order in which they can run, each the only origin of its value.
+//! A program: steps in an order in which they can run, each the only origin of its values.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use tenferro_ops::{CustomOp, Meta};
 use tenferro_tensor::{DType, Indices, Primitive, Shape, Tensor};
 
-use crate::Result;
+use crate::{Control, Result};
 
 /// The dtype and shape of an input, and what it is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Spec {
     }
 }
 
-/// A value of a program: an input or the result of a step, by number; inputs come first.
+/// A value of a program: an input or a result of a step, by number; inputs come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Value(pub(super) usize);
 
@@ -76,14 +76,20 @@ pub enum StepKind {
     Primitive(Primitive),
     /// An operation that is not in the vocabulary.
     Custom(Arc<dyn CustomOp>),
+    /// Control flow: programs that run as a choice or a loop says.
+    Control(Control),
 }
 
-/// A step of a program: an operation, its operands, and the dtype and shape of its result.
+/// A step of a program: an operation, its operands, and the dtypes and shapes of its results.
+///
+/// Everything but control flow has one result.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub(super) kind: StepKind,
     pub(super) operands: SmallVec<[Value; 3]>,
-    pub(super) meta: Meta,
+    /// The first result; the others follow.
+    pub(super) first: Value,
+    pub(super) metas: SmallVec<[Meta; 1]>,
 }
 
 impl Step {
@@ -99,10 +105,28 @@ impl Step {
         &self.operands
     }
 
-    /// The dtype and shape of the result.
+    /// The dtype and shape of the result of a step that has one, which only control flow may not.
+    ///
+    /// # Panics
+    /// If the step has none or several.
     #[must_use]
     pub fn meta(&self) -> &Meta {
-        &self.meta
+        match &self.metas[..] {
+            [meta] => meta,
+            metas => panic!("`{}` has {} results; ask for all of them", self.name(), metas.len()),
+        }
+    }
+
+    /// The dtypes and shapes of the results.
+    #[must_use]
+    pub fn metas(&self) -> &[Meta] {
+        &self.metas
+    }
+
+    /// The results, which are numbered one after the other.
+    pub fn results(&self) -> impl ExactSizeIterator<Item = Value> + use<> {
+        let first = self.first.0;
+        (first..first + self.metas.len()).map(Value)
     }
 
     /// The name of the operation.
@@ -112,6 +136,7 @@ impl Step {
             StepKind::Constant(_) => "constant",
             StepKind::Primitive(primitive) => primitive.name(),
             StepKind::Custom(custom) => custom.name(),
+            StepKind::Control(control) => control.name(),
         }
     }
 }
@@ -130,19 +155,38 @@ pub(super) struct Graph {
     pub(super) inputs: Vec<Spec>,
     pub(super) steps: Vec<Step>,
     pub(super) outputs: Vec<Value>,
+    /// For each value that is no input, the number of its step.
+    origins: Vec<usize>,
 }
 
 impl Graph {
+    pub(super) fn new(inputs: Vec<Spec>) -> Self {
+        Self { inputs, ..Self::default() }
+    }
+
+    /// Appends a step, whose results follow all values before.
+    pub(super) fn push(&mut self, kind: StepKind, operands: &[Value], metas: SmallVec<[Meta; 1]>) {
+        let first = Value(self.values());
+        self.origins.resize(self.origins.len() + metas.len(), self.steps.len());
+        self.steps.push(Step { kind, operands: SmallVec::from_slice(operands), first, metas });
+    }
+
+    /// How many values there are.
+    pub(super) fn values(&self) -> usize {
+        self.inputs.len() + self.origins.len()
+    }
+
     pub(super) fn meta(&self, value: Value) -> &Meta {
-        match value.0.checked_sub(self.inputs.len()) {
+        match self.step(value) {
             None => self.inputs[value.0].meta(),
-            Some(step) => &self.steps[step].meta,
+            Some(step) => &step.metas[value.0 - step.first.0],
         }
     }
 
     /// The step that a value comes from; `None` for inputs.
     pub(super) fn step(&self, value: Value) -> Option<&Step> {
-        value.0.checked_sub(self.inputs.len()).map(|step| &self.steps[step])
+        let origin = value.0.checked_sub(self.inputs.len())?;
+        Some(&self.steps[self.origins[origin]])
     }
 }
 
@@ -167,6 +211,21 @@ impl Program {
     #[must_use]
     pub fn outputs(&self) -> &[Value] {
         &self.graph.outputs
+    }
+
+    /// How many values the program has: its inputs and the results of its steps.
+    #[must_use]
+    pub fn values(&self) -> usize {
+        self.graph.values()
+    }
+
+    /// The step that a value is a result of; `None` for inputs.
+    ///
+    /// # Panics
+    /// If the program has no such value.
+    #[must_use]
+    pub fn origin(&self, value: Value) -> Option<&Step> {
+        self.graph.step(value)
     }
 
     /// The dtype and shape of a value.

@@ -1,4 +1,7 @@
 //! Tracing: running a closure on values that only stand for tensors, and keeping what it did.
+//!
+//! Traces nest: the closure of a loop or a choice is traced by itself, and what it uses of the traces around it becomes an
+//! input of its program. An operation is recorded in the innermost trace that one of its operands belongs to.
 
 use std::{cell::RefCell, panic::Location, rc::Rc, sync::Arc};
 
@@ -14,15 +17,25 @@ use crate::{Error, Program, Result, Spec, StepKind, Value, recording::Recording}
 /// [`trace`] reports the first such operation with its operands and where it was called.
 #[derive(Clone)]
 pub struct Traced {
-    trace: Rc<RefCell<Trace>>,
+    pub(super) trace: Rc<Trace>,
     /// `None` for a value that does not exist, since a step before did not fit.
-    value: Option<Value>,
+    pub(super) value: Option<Value>,
 }
 
 /// A running trace.
-struct Trace {
+pub(super) struct Trace {
+    /// The trace around it, for the closure of a loop or a choice.
+    around: Option<Rc<Trace>>,
+    state: RefCell<State>,
+}
+
+struct State {
     recording: Recording,
     error: Option<Error>,
+    /// Whether its closure has returned: its values cannot be used any more.
+    ended: bool,
+    /// What was used of the trace around it, and the input that it became.
+    captured: Vec<(Value, Value)>,
 }
 
 /// Records what `f` does with inputs of these dtypes and shapes.
@@ -41,31 +54,20 @@ struct Trace {
 /// assert!(matches!(error, Error::Step { op: "mul", .. }));
 /// # Ok::<(), Error>(())
 /// ```
+#[track_caller]
 pub fn trace<R: Into<Vec<Traced>>>(
     specs: &[Spec],
     f: impl FnOnce(&[Traced]) -> R,
 ) -> Result<Program> {
-    let recording = Recording::new(specs.to_vec());
-    let values: Vec<Value> = (0..specs.len()).map(|number| recording.input(number)).collect();
-    let trace = Rc::new(RefCell::new(Trace { recording, error: None }));
-    let inputs: Vec<Traced> = values
-        .into_iter()
-        .map(|value| Traced { trace: Rc::clone(&trace), value: Some(value) })
-        .collect();
-    let outputs = f(&inputs).into();
-    let location = Location::caller();
-    let mut results = Vec::with_capacity(outputs.len());
-    for output in &outputs {
-        if !Rc::ptr_eq(&output.trace, &trace) {
-            return Err(Error::ForeignValue { op: "trace", location });
-        }
-        results.extend(output.value);
+    let trace = Trace::new(None, specs, &[]);
+    let outputs = f(&trace.inputs()).into();
+    let program = trace.finished("trace", &outputs, Location::caller());
+    let state = &mut *trace.state.borrow_mut();
+    match (state.error.take(), program) {
+        (Some(error), _) => Err(error),
+        (None, Some(program)) => Ok(program),
+        (None, None) => unreachable!("invariant: a value that does not exist has an error"),
     }
-    let mut trace = trace.borrow_mut();
-    if let Some(error) = trace.error.take() {
-        return Err(error);
-    }
-    Ok(std::mem::take(&mut trace.recording).finish(results))
 }
 
 impl From<Traced> for Vec<Traced> {
@@ -74,11 +76,128 @@ impl From<Traced> for Vec<Traced> {
     }
 }
 
+impl Trace {
+    /// A trace with these inputs, and after them what an earlier part of the same step took from around.
+    pub(super) fn new(around: Option<Rc<Trace>>, specs: &[Spec], captured: &[Value]) -> Rc<Self> {
+        let mut recording = Recording::new(specs.to_vec());
+        let captured = captured
+            .iter()
+            .map(|&value| {
+                let around = around.as_ref().expect("invariant: it was taken from around");
+                (value, recording.late_input(Spec::of(&around.meta(value))))
+            })
+            .collect();
+        let state = RefCell::new(State { recording, error: None, ended: false, captured });
+        Rc::new(Self { around, state })
+    }
+
+    pub(super) fn inputs(self: &Rc<Self>) -> Vec<Traced> {
+        let values = self.state.borrow().recording.inputs();
+        values.into_iter().map(|value| self.value(Some(value))).collect()
+    }
+
+    pub(super) fn value(self: &Rc<Self>, value: Option<Value>) -> Traced {
+        Traced { trace: Rc::clone(self), value }
+    }
+
+    pub(super) fn meta(&self, value: Value) -> Meta {
+        self.state.borrow().recording.meta_of(value).clone()
+    }
+
+    /// The values of the trace around it that became inputs, in the order of these.
+    pub(super) fn captured(&self) -> Vec<Value> {
+        self.state.borrow().captured.iter().map(|&(outer, _)| outer).collect()
+    }
+
+    /// The program with these results; `None` if a step did not fit.
+    pub(super) fn finished(
+        self: &Rc<Self>,
+        op: &'static str,
+        outputs: &[Traced],
+        location: &'static Location<'static>,
+    ) -> Option<Program> {
+        let results: Vec<Option<Value>> =
+            outputs.iter().map(|output| self.lifted(op, output, location)).collect();
+        let state = &mut *self.state.borrow_mut();
+        let results: Option<Vec<Value>> = results.into_iter().collect();
+        match (&state.error, results) {
+            (None, Some(results)) => {
+                state.ended = true;
+                Some(std::mem::take(&mut state.recording).finish(results))
+            }
+            _ => None,
+        }
+    }
+
+    /// Keeps the first error.
+    pub(super) fn fail(&self, error: Error) {
+        self.state.borrow_mut().error.get_or_insert(error);
+    }
+
+    /// Takes over the error of a trace inside.
+    pub(super) fn fail_as(&self, inner: &Trace) {
+        if let Some(error) = inner.state.borrow_mut().error.take() {
+            self.fail(error);
+        }
+    }
+
+    pub(super) fn record<T>(&self, step: impl FnOnce(&mut Recording) -> T) -> T {
+        step(&mut self.state.borrow_mut().recording)
+    }
+
+    /// A value as one of this trace: one of a trace around it becomes an input. `None` if it does not exist, or is of
+    /// another trace, which is then this trace's error.
+    pub(super) fn lifted(
+        self: &Rc<Self>,
+        op: &'static str,
+        traced: &Traced,
+        location: &'static Location<'static>,
+    ) -> Option<Value> {
+        if Rc::ptr_eq(self, &traced.trace) && !self.has_ended() {
+            return traced.value;
+        }
+        if self.has_ended() || !traced.trace.is_around(self) {
+            self.fail(Error::ForeignValue { op, location });
+            return None;
+        }
+        let around = self.around.as_ref().expect("invariant: there is a trace around");
+        let Some(outer) = around.lifted(op, traced, location) else {
+            self.fail_as(around);
+            return None;
+        };
+        let meta = around.meta(outer);
+        let state = &mut *self.state.borrow_mut();
+        if let Some(&(_, input)) = state.captured.iter().find(|(value, _)| *value == outer) {
+            return Some(input);
+        }
+        let input = state.recording.late_input(Spec::of(&meta));
+        state.captured.push((outer, input));
+        Some(input)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.state.borrow().ended
+    }
+
+    /// Whether this trace is `inner` or around it.
+    fn is_around(&self, inner: &Trace) -> bool {
+        let mut next = Some(inner);
+        while let Some(trace) = next {
+            if std::ptr::eq(self, trace) {
+                return true;
+            }
+            next = trace.around.as_deref();
+        }
+        false
+    }
+}
+
 impl Traced {
-    /// The dtype and shape; `None` for a value that does not exist, since a step before did not fit.
+    /// The dtype and shape; `None` for a value that does not exist, since a step before did not fit or the closure that
+    /// it belongs to has returned.
     #[must_use]
     pub fn meta(&self) -> Option<Meta> {
-        self.value.map(|value| self.trace.borrow().recording.meta_of(value).clone())
+        self.value.filter(|_| !self.trace.has_ended()).map(|value| self.trace.meta(value))
     }
 
     /// The element type, if the value exists.
@@ -96,11 +215,14 @@ impl Traced {
     /// A tensor as a constant of the same trace.
     #[must_use]
     pub fn constant(&self, tensor: Tensor) -> Traced {
-        let value = self.trace.borrow_mut().recording.constant(tensor);
-        self.like(Some(value))
+        let value = self.trace.record(|recording| recording.constant(tensor));
+        self.trace.value(Some(value))
     }
 
     /// The result of an operation that is not in the vocabulary.
+    ///
+    /// # Panics
+    /// Without operands: nothing would say which trace it belongs to.
     #[must_use]
     #[track_caller]
     pub fn custom(op: Arc<dyn CustomOp>, operands: &[&Traced]) -> Traced {
@@ -108,7 +230,7 @@ impl Traced {
         first.record(op.name(), operands, |recording, values| {
             let metas: Vec<Meta> = values.iter().map(|value| recording.meta(value)).collect();
             let meta = op.infer(&metas)?;
-            Ok(recording.push(StepKind::Custom(op), values, meta))
+            Ok(recording.push_one(StepKind::Custom(op), values, meta))
         })
     }
 
@@ -121,29 +243,40 @@ impl Traced {
         step: impl FnOnce(&mut Recording, &[Value]) -> tenferro_tensor::Result<Value>,
     ) -> Traced {
         let location = Location::caller();
-        let mut trace = self.trace.borrow_mut();
-        if operands.iter().any(|operand| !Rc::ptr_eq(&operand.trace, &self.trace)) {
-            trace.error.get_or_insert(Error::ForeignValue { op, location });
-            return self.like(None);
-        }
-        let values: SmallVec<[Value; 3]> =
-            operands.iter().filter_map(|operand| operand.value).collect();
-        if values.len() < operands.len() {
-            return self.like(None);
-        }
-        match step(&mut trace.recording, &values) {
-            Ok(value) => self.like(Some(value)),
+        let trace = self.innermost(operands);
+        let Some(values) = lifted(&trace, op, operands, location) else {
+            return trace.value(None);
+        };
+        match trace.record(|recording| step(recording, &values)) {
+            Ok(value) => trace.value(Some(value)),
             Err(source) => {
-                let recording = &trace.recording;
-                let operands =
-                    values.iter().map(|&value| recording.meta_of(value).clone()).collect();
-                trace.error.get_or_insert(Error::Step { op, operands, location, source });
-                self.like(None)
+                let operands = values.iter().map(|&value| trace.meta(value)).collect();
+                trace.fail(Error::Step { op, operands, location, source });
+                trace.value(None)
             }
         }
     }
 
-    fn like(&self, value: Option<Value>) -> Traced {
-        Traced { trace: Rc::clone(&self.trace), value }
+    /// The trace that an operation on these is recorded in.
+    pub(super) fn innermost(&self, operands: &[&Traced]) -> Rc<Trace> {
+        let mut innermost: Option<&Rc<Trace>> = None;
+        for trace in operands.iter().map(|operand| &operand.trace).chain([&self.trace]) {
+            if !trace.has_ended() && innermost.is_none_or(|outer| outer.is_around(trace)) {
+                innermost = Some(trace);
+            }
+        }
+        Rc::clone(innermost.unwrap_or(&self.trace))
     }
+}
+
+/// Operands as values of a trace; `None` if one does not exist.
+pub(super) fn lifted(
+    trace: &Rc<Trace>,
+    op: &'static str,
+    operands: &[&Traced],
+    location: &'static Location<'static>,
+) -> Option<SmallVec<[Value; 3]>> {
+    let values: SmallVec<[Option<Value>; 3]> =
+        operands.iter().map(|operand| trace.lifted(op, operand, location)).collect();
+    values.into_iter().collect()
 }

@@ -33,7 +33,11 @@ impl Program {
         }
         for step in self.steps() {
             let operands = picked(&values, step.operands());
-            let output = recording.repeat(step, &operands);
+            if matches!(step.kind(), StepKind::Control(_)) {
+                let reason = "control flow has no derivative yet".into();
+                return Err(tenferro_tensor::Error::Unsupported { op: step.name(), reason }.into());
+            }
+            let output = recording.repeat(step, &operands)[0];
             let moved: SmallVec<[Option<Value>; 3]> =
                 step.operands().iter().map(|operand| tangents[operand.0]).collect();
             let moved: SmallVec<[Option<&Value>; 3]> = moved.iter().map(Option::as_ref).collect();
@@ -119,7 +123,11 @@ impl Program {
             .collect();
         for step in self.steps() {
             let operands = picked(&values, step.operands());
-            let output = tape.recording.repeat(step, &operands);
+            if matches!(step.kind(), StepKind::Control(_)) {
+                let reason = "control flow has no derivative yet".into();
+                return Err(tenferro_tensor::Error::Unsupported { op: step.name(), reason }.into());
+            }
+            let output = tape.recording.repeat(step, &operands)[0];
             let moved: SmallVec<[Option<Tangent>; 3]> =
                 step.operands().iter().map(|operand| tangents[operand.0]).collect();
             let tangent = tape.follow(step, &operands, output, &moved)?;

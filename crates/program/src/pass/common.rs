@@ -6,26 +6,28 @@ use tenferro_ops::Meta;
 use tenferro_tensor::{Primitive, Tensor, dispatch};
 
 use super::rewritten;
-use crate::{Program, Result, StepKind, Value};
+use crate::{Program, Result, StepKind, Value, recording::Results};
 
 /// Constants up to so many bytes are compared.
 const SMALL: usize = 256;
 
 pub(super) fn run(program: &Program) -> Result<Program> {
-    let mut steps: HashMap<(Primitive, Vec<Value>), Value> = HashMap::new();
-    let mut constants: HashMap<(Meta, Vec<u8>), Value> = HashMap::new();
-    rewritten(program, |recording, _, step, operands| {
+    let mut steps: HashMap<(Primitive, Vec<Value>), Results> = HashMap::new();
+    let mut constants: HashMap<(Meta, Vec<u8>), Results> = HashMap::new();
+    rewritten(program, |recording, step, operands| {
         Ok(match step.kind() {
-            StepKind::Primitive(primitive) => *steps
+            StepKind::Primitive(primitive) => steps
                 .entry((primitive.clone(), operands.to_vec()))
-                .or_insert_with(|| recording.repeat(step, operands)),
+                .or_insert_with(|| recording.repeat(step, operands))
+                .clone(),
             StepKind::Constant(tensor) => match bytes(tensor) {
-                Some(bytes) => *constants
+                Some(bytes) => constants
                     .entry((step.meta().clone(), bytes))
-                    .or_insert_with(|| recording.repeat(step, operands)),
+                    .or_insert_with(|| recording.repeat(step, operands))
+                    .clone(),
                 None => recording.repeat(step, operands),
             },
-            StepKind::Custom(_) => recording.repeat(step, operands),
+            StepKind::Custom(_) | StepKind::Control(_) => recording.repeat(step, operands),
         })
     })
 }

@@ -4,24 +4,19 @@ use tenferro_ops::reference::Reference;
 use tenferro_tensor::{AsOperand, Operand, Tensor, Vocabulary};
 
 use super::rewritten;
-use crate::{Program, Result, StepKind, Value};
+use crate::{Program, Result, StepKind};
 
 /// Results up to so many elements are folded: larger ones cost memory for as long as the program lives.
 const SMALL: usize = 1024;
 
 pub(super) fn run(program: &Program) -> Result<Program> {
-    let first = program.inputs().len();
-    let mut known: Vec<Option<Tensor>> = vec![None; first];
-    rewritten(program, |recording, old, step, operands| {
-        debug_assert_eq!(known.len(), old.0);
+    let mut known: Vec<Option<Tensor>> = vec![None; program.inputs().len()];
+    rewritten(program, |recording, step, operands| {
         let folded = match step.kind() {
             StepKind::Constant(tensor) => Some(tensor.clone()),
             StepKind::Primitive(primitive) if step.meta().shape.elements() <= SMALL => {
-                let constants: Option<Vec<&Tensor>> = step
-                    .operands()
-                    .iter()
-                    .map(|operand: &Value| known[operand.0].as_ref())
-                    .collect();
+                let constants: Option<Vec<&Tensor>> =
+                    step.operands().iter().map(|operand| known[operand.0].as_ref()).collect();
                 constants.and_then(|constants| {
                     let inputs: Vec<Operand<'_>> =
                         constants.iter().map(|tensor| tensor.as_operand()).collect();
@@ -31,13 +26,16 @@ pub(super) fn run(program: &Program) -> Result<Program> {
             }
             _ => None,
         };
-        let value = match &folded {
+        match folded {
             Some(tensor) => {
-                recording.push(StepKind::Constant(tensor.clone()), &[], step.meta().clone())
+                let kind = StepKind::Constant(tensor.clone());
+                known.push(Some(tensor));
+                Ok(recording.push(kind, &[], step.metas().into()))
             }
-            None => recording.repeat(step, operands),
-        };
-        known.push(folded);
-        Ok(value)
+            None => {
+                known.resize(known.len() + step.metas().len(), None);
+                Ok(recording.repeat(step, operands))
+            }
+        }
     })
 }

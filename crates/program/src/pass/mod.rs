@@ -5,7 +5,10 @@ mod dead;
 mod fold;
 mod simplify;
 
-use crate::{Program, Result, Step, StepKind, Value, recording::Recording};
+use crate::{
+    Program, Result, Step, StepKind, Value,
+    recording::{Recording, Results},
+};
 
 /// Which passes [`Program::prepare`] runs; each can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +70,14 @@ impl Program {
     /// # Errors
     /// [`Error::Tensor`](crate::Error::Tensor) if there is no memory for a folded constant.
     pub fn optimised(&self, passes: &Passes) -> Result<Program> {
-        let mut program = self.clone();
+        // Bodies first: what is left of them decides what is left around them.
+        let mut program = rewritten(self, |recording, step, operands| {
+            let StepKind::Control(control) = step.kind() else {
+                return Ok(recording.repeat(step, operands));
+            };
+            let control = control.mapped(|body| body.optimised(passes))?;
+            Ok(recording.push(StepKind::Control(control), operands, step.metas().into()))
+        })?;
         for (pass, run) in [
             (passes.simplification, simplify::run as fn(&Program) -> Result<Program>),
             (passes.constant_folding, fold::run),
@@ -82,22 +92,28 @@ impl Program {
     }
 }
 
-/// Rewrites a program step by step: `rewrite` says what stands for a step, given its operands in the new program.
+/// Rewrites a program step by step: `rewrite` says what stands for the results of a step, given its operands in the new
+/// program.
 fn rewritten(
     program: &Program,
-    mut rewrite: impl FnMut(&mut Recording, Value, &Step, &[Value]) -> Result<Value>,
+    mut rewrite: impl FnMut(&mut Recording, &Step, &[Value]) -> Result<Results>,
 ) -> Result<Program> {
     let mut recording = Recording::new(program.inputs().to_vec());
-    let mut values: Vec<Value> =
-        (0..program.inputs().len()).map(|input| recording.input(input)).collect();
+    let mut values = recording.inputs();
     for step in program.steps() {
         let operands: Vec<Value> =
             step.operands().iter().map(|operand| values[operand.0]).collect();
-        let old = Value(values.len());
-        values.push(rewrite(&mut recording, old, step, &operands)?);
+        let results = rewrite(&mut recording, step, &operands)?;
+        debug_assert_eq!(results.len(), step.metas().len());
+        values.extend(results);
     }
     let outputs = program.outputs().iter().map(|output| values[output.0]).collect();
     Ok(recording.finish(outputs))
+}
+
+/// One value, as the results of a step.
+fn one(value: Value) -> Results {
+    Results::from_elem(value, 1)
 }
 
 /// The constant that a step is.

@@ -8,33 +8,24 @@ use tenferro_tensor::{
     Contraction, Dot, Elementwise, Indices, Primitive, Reduction, Structural, Tensor, dispatch,
 };
 
-use super::constant;
-use crate::{Program, Result, Step, StepKind, Value, program::Graph, recording::Recording};
+use super::{constant, one};
+use crate::{Program, Result, Step, StepKind, Value, program::Graph};
 
 pub(super) fn run(program: &Program) -> Result<Program> {
-    // Of the new program: where each value comes from.
-    let mut origins = Graph { inputs: program.inputs().to_vec(), ..Graph::default() };
-    super::rewritten(program, |recording, _, step, operands| {
-        let value = match step.kind() {
-            StepKind::Primitive(primitive) => match simpler(&origins, primitive, step, operands) {
-                Some(Simpler::Value(value)) => value,
-                Some(Simpler::Step(primitive, operands)) => {
-                    let operands: SmallVec<[&Value; 3]> = operands.iter().collect();
-                    recording.emit(*primitive, &operands)?
-                }
-                None => recording.repeat(step, operands),
-            },
-            _ => recording.repeat(step, operands),
+    super::rewritten(program, |recording, step, operands| {
+        let simpler = match step.kind() {
+            StepKind::Primitive(primitive) => simpler(recording.graph(), primitive, step, operands),
+            _ => None,
         };
-        record_new(&mut origins, recording);
-        Ok(value)
+        Ok(match simpler {
+            Some(Simpler::Value(value)) => one(value),
+            Some(Simpler::Step(primitive, operands)) => {
+                let operands: SmallVec<[&Value; 3]> = operands.iter().collect();
+                one(recording.emit(*primitive, &operands)?)
+            }
+            None => recording.repeat(step, operands),
+        })
     })
-}
-
-/// Takes over what the recording has more than `origins`.
-fn record_new(origins: &mut Graph, recording: &Recording) {
-    let known = origins.steps.len();
-    origins.steps.extend_from_slice(&recording.steps()[known..]);
 }
 
 /// What stands for a step.
