@@ -30,7 +30,6 @@ mod display;
 mod error;
 mod flow;
 mod graphviz;
-mod linear;
 mod methods;
 mod pass;
 mod prepared;

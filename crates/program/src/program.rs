@@ -195,6 +195,11 @@ impl Program {
         Self { graph: Arc::new(graph) }
     }
 
+    /// The program with other results.
+    pub(super) fn with_outputs(&self, outputs: Vec<Value>) -> Self {
+        Self::new(Graph { outputs, ..Graph::clone(&self.graph) })
+    }
+
     /// The inputs.
     #[must_use]
     pub fn inputs(&self) -> &[Spec] {

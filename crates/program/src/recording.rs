@@ -88,6 +88,14 @@ impl Recording {
         &self.graph
     }
 
+    /// The step that a value comes from; `None` for inputs.
+    pub(super) fn origin(&self, value: Value) -> Option<&Step> {
+        match self.late.get(usize::MAX - value.0) {
+            Some(_) => None,
+            None => self.graph.step(value),
+        }
+    }
+
     pub(super) fn meta_of(&self, value: Value) -> &Meta {
         match self.late.get(usize::MAX - value.0) {
             Some(spec) => spec.meta(),

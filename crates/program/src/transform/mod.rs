@@ -1,17 +1,22 @@
 //! Programs made of programs: derivatives, forward and reverse, to any order.
 
+mod flow;
+mod moving;
+mod pushed;
+mod split;
+mod tape;
+
 use smallvec::SmallVec;
-use tenferro_ops::{
-    Builder, Meta,
-    derivative::{self, Point},
-};
+use tenferro_ops::{Builder, Meta};
 use tenferro_tensor::Tensor;
 
-use crate::{
-    Error, Program, Result, Spec, StepKind, Value,
-    linear::{Tangent, Tape, without_rule},
-    recording::Recording,
+use self::{
+    moving::{is_inexact, only},
+    pushed::pushed,
+    split::{Residual, Split},
+    tape::{Tangent, Tape},
 };
+use crate::{Error, Program, Result, Spec, Value, recording::Recording};
 
 impl Program {
     /// The program that computes the results, then the tangents of those that hold floats.
@@ -21,45 +26,27 @@ impl Program {
     /// # Errors
     /// [`Error::Tensor`] naming an operation without a derivative.
     pub fn jvp(&self) -> Result<Program> {
-        let mut inputs = self.inputs().to_vec();
-        let moving: Vec<usize> = self.inexact_inputs();
-        inputs.extend(moving.iter().map(|&input| Spec::of(self.inputs()[input].meta())));
-        let mut recording = Recording::new(inputs);
-        let mut values: Vec<Value> =
-            (0..self.inputs().len()).map(|input| recording.input(input)).collect();
-        let mut tangents: Vec<Option<Value>> = vec![None; values.len()];
-        for (place, &input) in moving.iter().enumerate() {
-            tangents[input] = Some(recording.input(self.inputs().len() + place));
-        }
-        for step in self.steps() {
-            let operands = picked(&values, step.operands());
-            if matches!(step.kind(), StepKind::Control(_)) {
-                let reason = "control flow has no derivative yet".into();
-                return Err(tenferro_tensor::Error::Unsupported { op: step.name(), reason }.into());
-            }
-            let output = recording.repeat(step, &operands)[0];
-            let moved: SmallVec<[Option<Value>; 3]> =
-                step.operands().iter().map(|operand| tangents[operand.0]).collect();
-            let moved: SmallVec<[Option<&Value>; 3]> = moved.iter().map(Option::as_ref).collect();
-            let tangent = match step.kind() {
-                StepKind::Primitive(primitive) => {
-                    let inputs: SmallVec<[&Value; 3]> = operands.iter().collect();
-                    let point = Point { inputs: &inputs, output: &output, tangents: &moved };
-                    derivative::jvp(&mut recording, primitive, &point)?
-                }
-                _ => without_rule(step, moved.iter().any(Option::is_some))?,
-            };
-            values.push(output);
-            tangents.push(tangent);
-        }
-        let mut outputs = picked(&values, self.outputs()).to_vec();
-        for output in self.inexact_outputs() {
-            outputs.push(match tangents[output.0] {
-                Some(tangent) => tangent,
-                None => zeros(&mut recording, self.meta(output))?,
-            });
-        }
-        Ok(recording.finish(outputs))
+        pushed(self, &self.inexact_inputs(), &self.inexact_outputs())
+    }
+
+    /// The program at a point, and its derivative there, which runs for many tangents.
+    ///
+    /// The first program has the inputs of this one and computes its results, then what the second needs of the point. The
+    /// inputs of the second are those values, then a tangent for each input that holds floats; it computes the tangents of
+    /// the results that do.
+    ///
+    /// # Errors
+    /// [`Error::Tensor`] naming an operation without a derivative, or a loop that only has one forward.
+    pub fn linearize(&self) -> Result<(Program, Program)> {
+        let split = Split::of(self, &self.inexact_inputs(), &self.inexact_outputs())?;
+        let results = self.outputs().len();
+        let outputs = split.known.outputs();
+        let kept = split.residuals.iter().map(|residual| match residual {
+            Residual::Input(input) => Value(*input),
+            Residual::Computed(number) => outputs[results + number],
+        });
+        let outputs = outputs[..results].iter().copied().chain(kept).collect();
+        Ok((split.known.with_outputs(outputs), split.linear))
     }
 
     /// The program that computes the results, then the cotangents of those inputs that hold floats.
@@ -70,7 +57,10 @@ impl Program {
     /// [`Error::Tensor`] naming an operation without a derivative.
     pub fn vjp(&self) -> Result<Program> {
         let mut inputs = self.inputs().to_vec();
-        inputs.extend(self.inexact_outputs().map(|output| Spec::of(self.meta(output))));
+        inputs.extend(
+            only(self.outputs(), &self.inexact_outputs())
+                .map(|&output| Spec::of(self.meta(output))),
+        );
         let seeds = self.inputs().len();
         let mut recording = Recording::new(inputs);
         let (values, cotangents) = self
@@ -113,52 +103,50 @@ impl Program {
         recording: &mut Recording,
         seed: impl Fn(&mut Recording, usize) -> Result<Value>,
     ) -> Result<(Vec<Value>, Vec<Value>)> {
-        let mut values: Vec<Value> =
-            (0..self.inputs().len()).map(|input| recording.input(input)).collect();
+        let mut values = recording.inputs();
+        values.truncate(self.inputs().len());
         let mut tape = Tape::new(recording);
+        let moving = self.inexact_inputs();
         let mut tangents: Vec<Option<Tangent>> = self
             .inputs()
             .iter()
-            .map(|spec| spec.meta().dtype.is_inexact().then(|| tape.leaf(spec.meta().clone())))
+            .zip(&moving)
+            .map(|(spec, moves)| moves.then(|| tape.leaf(spec.meta().clone())))
             .collect();
         for step in self.steps() {
             let operands = picked(&values, step.operands());
-            if matches!(step.kind(), StepKind::Control(_)) {
-                let reason = "control flow has no derivative yet".into();
-                return Err(tenferro_tensor::Error::Unsupported { op: step.name(), reason }.into());
-            }
-            let output = tape.recording.repeat(step, &operands)[0];
             let moved: SmallVec<[Option<Tangent>; 3]> =
                 step.operands().iter().map(|operand| tangents[operand.0]).collect();
-            let tangent = tape.follow(step, &operands, output, &moved)?;
-            values.push(output);
-            tangents.push(tangent);
+            let (results, moved) = tape.follow(step, &operands, &moved)?;
+            values.extend(results);
+            tangents.extend(moved);
         }
         let mut seeds = Vec::new();
-        for (place, output) in self.inexact_outputs().enumerate() {
+        for (place, output) in only(self.outputs(), &self.inexact_outputs()).enumerate() {
             if let Some(tangent) = tangents[output.0] {
                 seeds.push((tangent, seed(tape.recording, place)?));
             }
         }
         let cotangents = tape.turned_around(&seeds)?;
         let mut gradients = Vec::new();
-        for input in self.inexact_inputs() {
-            let leaf = tangents[input].expect("invariant: an input that holds floats is a leaf");
-            gradients.push(match cotangents[leaf.index()] {
+        for (spec, leaf) in self.inputs().iter().zip(&tangents) {
+            let Some(leaf) = leaf else { continue };
+            gradients.push(match cotangents[leaf.0] {
                 Some(cotangent) => cotangent,
-                None => zeros(recording, self.inputs()[input].meta())?,
+                None => zeros(recording, spec.meta())?,
             });
         }
         Ok((values, gradients))
     }
 
-    fn inexact_inputs(&self) -> Vec<usize> {
-        let inexact = |&input: &usize| self.inputs()[input].meta().dtype.is_inexact();
-        (0..self.inputs().len()).filter(inexact).collect()
+    /// For each input, whether it holds floats.
+    fn inexact_inputs(&self) -> Vec<bool> {
+        self.inputs().iter().map(|spec| is_inexact(spec.meta())).collect()
     }
 
-    fn inexact_outputs(&self) -> impl Iterator<Item = Value> {
-        self.outputs().iter().copied().filter(|&output| self.meta(output).dtype.is_inexact())
+    /// For each result, whether it holds floats.
+    fn inexact_outputs(&self) -> Vec<bool> {
+        self.outputs().iter().map(|&output| is_inexact(self.meta(output))).collect()
     }
 
     fn check_scalar(&self) -> Result<()> {
