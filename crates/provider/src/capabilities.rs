@@ -7,6 +7,8 @@ use std::fmt;
 
 use tenferro_tensor::DType;
 
+use crate::lapack::Routines;
+
 /// A set of dtypes.
 ///
 /// ```
@@ -52,40 +54,6 @@ impl fmt::Display for DTypes {
 impl fmt::Debug for DTypes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter()).finish()
-    }
-}
-
-/// A set of LAPACK routines, by their names without the dtype letter, such as `getrf`.
-///
-/// No provider offers any yet: the set is empty until the LAPACK contract says how they are called.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Routines(Vec<&'static str>);
-
-impl Routines {
-    /// Whether the routine is in the set.
-    #[must_use]
-    pub fn contains(&self, routine: &str) -> bool {
-        self.0.contains(&routine)
-    }
-
-    /// The routines in alphabetical order.
-    pub fn iter(&self) -> impl Iterator<Item = &'static str> {
-        self.0.iter().copied()
-    }
-
-    /// Whether no routine is in the set.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl FromIterator<&'static str> for Routines {
-    fn from_iter<I: IntoIterator<Item = &'static str>>(routines: I) -> Self {
-        let mut routines: Vec<_> = routines.into_iter().collect();
-        routines.sort_unstable();
-        routines.dedup();
-        Self(routines)
     }
 }
 
@@ -182,7 +150,7 @@ pub struct Capabilities {
     pub reentrancy: Reentrancy,
     /// Whether it works after a fork.
     pub fork: Fork,
-    /// The LAPACK routines on offer.
+    /// The LAPACK routines on offer, each in all four dtypes.
     pub lapack: Routines,
 }
 

@@ -6,7 +6,12 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{ClaimUse, Error, Exclusion, Outcome, Product, Provider, Reason, Sequential, Workers};
+use crate::{
+    ClaimUse, Error, Exclusion, Outcome, Product, Provider, Reason, Sequential, Workers, lapack,
+};
+
+/// Who was asked, in order, and what each said.
+type Refusals = Vec<(String, Reason)>;
 
 /// Providers in order of preference; cheap to clone.
 #[derive(Clone)]
@@ -53,6 +58,31 @@ impl Chain {
         request: &mut Product<'_>,
         workers: &dyn Workers,
     ) -> Result<&dyn Provider, Error> {
+        self.ask(workers, |provider, workers| provider.product(request, workers))?
+            .map_err(|refusals| Error::Unsupported { refusals })
+    }
+
+    /// Asks for a LAPACK routine as [`Chain::product`] does for a product.
+    ///
+    /// # Errors
+    /// [`Error::NoRoutine`] if nobody has the routine: nothing was written. Any other error of a provider is final.
+    pub fn lapack(
+        &self,
+        request: &mut lapack::Request<'_>,
+        workers: &dyn Workers,
+    ) -> Result<&dyn Provider, Error> {
+        let (routine, dtype) = (request.routine(), request.dtype());
+        self.ask(workers, |provider, workers| provider.lapack(request, workers))?
+            .map_err(|refusals| Error::NoRoutine { routine, dtype, refusals })
+    }
+
+    /// Who executed, or what everybody said who refused.
+    #[inline]
+    fn ask(
+        &self,
+        workers: &dyn Workers,
+        mut call: impl FnMut(&dyn Provider, &dyn Workers) -> Result<Outcome, Error>,
+    ) -> Result<Result<&dyn Provider, Refusals>, Error> {
         // Allocates nothing unless a provider refuses.
         let mut refusals = Vec::new();
         for (place, provider) in self.iter().enumerate() {
@@ -64,12 +94,12 @@ impl Chain {
             let alone = provider.capabilities().exclusion(workers.width()) != Exclusion::Free;
             let whole = held && workers.claim_use() == ClaimUse::Whole;
             let workers = if alone && !whole { &Sequential } else { workers };
-            match provider.product(request, workers)? {
-                Outcome::Executed => return Ok(provider),
+            match call(provider, workers)? {
+                Outcome::Executed => return Ok(Ok(provider)),
                 Outcome::Unsupported(reason) => refusals.push((provider.name().to_owned(), reason)),
             }
         }
-        Err(Error::Unsupported { refusals })
+        Ok(Err(refusals))
     }
 }
 

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tenferro_tensor::DType;
 
-use crate::{Capabilities, Error, Outcome, Product, Provider, Workers};
+use crate::{
+    Capabilities, Error, Outcome, Product, Provider, Workers,
+    lapack::{Request, Routine},
+};
 
 /// One call that a [`Counting`] provider saw.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,25 +29,32 @@ pub struct Call {
 pub struct Counting {
     inner: Arc<dyn Provider>,
     calls: Mutex<Vec<Call>>,
+    routines: Mutex<Vec<Routine>>,
 }
 
 impl Counting {
     /// Counts the calls to `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn Provider>) -> Self {
-        Self { inner, calls: Mutex::new(Vec::new()) }
+        Self { inner, calls: Mutex::default(), routines: Mutex::default() }
     }
 
-    /// How many calls there were.
+    /// How many products there were.
     #[must_use]
     pub fn count(&self) -> usize {
         self.calls.lock().len()
     }
 
-    /// The calls since the last time, in the order in which they ended.
+    /// The products since the last time, in the order in which they ended.
     #[must_use]
     pub fn take(&self) -> Vec<Call> {
         std::mem::take(&mut self.calls.lock())
+    }
+
+    /// The LAPACK routines since the last time, in the order in which they ended.
+    #[must_use]
+    pub fn take_routines(&self) -> Vec<Routine> {
+        std::mem::take(&mut self.routines.lock())
     }
 }
 
@@ -69,6 +79,12 @@ impl Provider for Counting {
             width: workers.width(),
             executed: matches!(outcome, Ok(Outcome::Executed)),
         });
+        outcome
+    }
+
+    fn lapack(&self, request: &mut Request<'_>, workers: &dyn Workers) -> Result<Outcome, Error> {
+        let outcome = self.inner.lapack(request, workers);
+        self.routines.lock().push(request.routine());
         outcome
     }
 }

@@ -2,9 +2,12 @@
 
 use tenferro_tensor::{DType, Factor, Validation};
 
-use crate::Reason;
+use crate::{
+    Reason,
+    lapack::{Breakdown, Routine},
+};
 
-/// Why a provider was not found, or a product not computed.
+/// Why a provider was not found, or has not computed what was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -49,6 +52,45 @@ pub enum Error {
     Unsupported {
         /// Who was asked, in order, and what each said.
         refusals: Vec<(String, Reason)>,
+    },
+    /// No provider of the chain has the routine; nothing was written.
+    #[error(
+        "no provider does this {routine} of {dtype}: {}; enable the feature `linalg` or add a LAPACK to the chain",
+        refusals.iter().map(|(name, reason)| format!("`{name}`: {reason}")).collect::<Vec<_>>().join("; ")
+    )]
+    NoRoutine {
+        /// The routine asked for.
+        routine: Routine,
+        /// The dtype of the matrices.
+        dtype: DType,
+        /// Who was asked, in order, and what each said.
+        refusals: Vec<(String, Reason)>,
+    },
+    /// The operands do not fit the routine.
+    #[error("{routine}: {source}")]
+    InvalidRequest {
+        /// The routine asked for.
+        routine: Routine,
+        /// What does not fit.
+        source: Validation,
+    },
+    /// An element that the routine would read is infinite or NaN; nothing was called.
+    #[error("{routine}: element {index:?} of {operand} is not finite; replace such elements first")]
+    NonFinite {
+        /// The routine asked for.
+        routine: Routine,
+        /// Which operand.
+        operand: &'static str,
+        /// Row and column of the first such element.
+        index: [usize; 2],
+    },
+    /// The matrix has no such result.
+    #[error("{routine}: {breakdown}")]
+    Breakdown {
+        /// The routine asked for.
+        routine: Routine,
+        /// What the matrix lacks.
+        breakdown: Breakdown,
     },
     /// The operands do not make a product.
     #[error("product: {0}")]

@@ -1,6 +1,6 @@
 //! The contract that BLAS-like providers keep, and the registry that finds them.
 //!
-//! A [`Provider`] computes a [`Product`] with the [`Workers`] that the caller was granted; a [`Registry`] knows
+//! A [`Provider`] computes a [`Product`], or what [`lapack`] has, with the [`Workers`] that the caller was granted; a [`Registry`] knows
 //! providers by name and makes the [`Chain`] in which they are asked. This crate has no kernel, starts no thread (but
 //! for a test) and loads no library; it says how those that do are talked to, and [`conformance`] tells whether they
 //! listen.
@@ -12,6 +12,7 @@ mod chain;
 pub mod conformance;
 pub mod counting;
 mod error;
+pub mod lapack;
 mod matrix;
 mod product;
 mod provider;
@@ -19,8 +20,7 @@ mod registry;
 mod workers;
 
 pub use capabilities::{
-    Capabilities, DTypes, Determinism, Exclusion, Fork, Layouts, Reentrancy, Routines,
-    ThreadOwnership,
+    Capabilities, DTypes, Determinism, Exclusion, Fork, Layouts, Reentrancy, ThreadOwnership,
 };
 pub use chain::Chain;
 pub use error::Error;

@@ -94,7 +94,7 @@ impl Matrix {
     }
 
     /// The distance between columns, if each lies in one piece and they neither overlap nor run backwards.
-    fn leading_dimension(&self) -> Option<usize> {
+    pub(super) fn leading_dimension(&self) -> Option<usize> {
         let least = self.rows.max(1);
         if self.rows > 1 && self.row_stride != 1 {
             return None;

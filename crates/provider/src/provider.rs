@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use tenferro_tensor::DType;
 
-use crate::{Capabilities, Error, Product, Workers};
+use crate::{
+    Capabilities, Error, Product, Workers,
+    lapack::{Request, Routine},
+};
 
 /// Computes matrix products, in Rust or by a foreign library.
 ///
@@ -28,6 +31,18 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// [`Error::Failed`] if the computation broke down; the output then has no meaning.
     fn product(&self, request: &mut Product<'_>, workers: &dyn Workers) -> Result<Outcome, Error>;
+
+    /// Carries out a LAPACK routine, with no more threads than `workers` has; one that offers none refuses all.
+    ///
+    /// As for [`Provider::product`], nothing is written before [`Outcome::Unsupported`]. Work space is the provider's to
+    /// size and to find; no element that is read is infinite or NaN.
+    ///
+    /// # Errors
+    /// [`Error::Breakdown`] if the matrix has no such result; [`Error::Failed`] if the computation broke down.
+    fn lapack(&self, request: &mut Request<'_>, workers: &dyn Workers) -> Result<Outcome, Error> {
+        let _ = workers;
+        Ok(Outcome::Unsupported(Reason::Routine(request.routine())))
+    }
 }
 
 /// What became of a request.
@@ -56,6 +71,9 @@ pub enum Reason {
     /// It takes one product at a time.
     #[error("it has no batched products")]
     Batch,
+    /// It does not have the LAPACK routine.
+    #[error("it has no {0}")]
+    Routine(Routine),
     /// An extent or stride does not fit its integers.
     #[error("an extent or stride of {0} does not fit its integers")]
     Extent(usize),

@@ -7,8 +7,10 @@ use std::{
 };
 
 use tenferro_provider::{
-    Capabilities, DTypes, Exclusion, Matrix, Order, Reentrancy, Routines, Sequential,
-    ThreadOwnership, Workers, conformance::Threads,
+    Capabilities, DTypes, Exclusion, Matrix, Order, Reentrancy, Sequential, ThreadOwnership,
+    Workers,
+    conformance::Threads,
+    lapack::{Routine, Routines},
 };
 use tenferro_tensor::DType;
 
@@ -99,8 +101,10 @@ fn x40_sets_hold_what_was_put_in() {
         assert_eq!(set.iter().collect::<Vec<_>>(), [dtype]);
     }
     assert_eq!(DTypes::default().to_string(), "");
-    let routines: Routines = ["potrf", "getrf", "potrf"].into_iter().collect();
-    assert_eq!(routines.iter().collect::<Vec<_>>(), ["getrf", "potrf"]);
-    assert!(routines.contains("getrf") && !routines.contains("geev"));
+    for &routine in Routine::ALL {
+        let set: Routines = [routine, routine].into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [routine]);
+    }
+    assert_eq!(Routines::all().iter().collect::<Vec<_>>(), Routine::ALL);
     assert!(Capabilities::sequential([]).lapack.is_empty());
 }

@@ -38,3 +38,21 @@ fn x46_native_keeps_the_contract_where_it_changes_kernels() {
     assert_eq!(report.unsupported, 0);
     assert!(report.executed > fewer.executed && report.swept > fewer.swept);
 }
+
+#[test]
+#[cfg(feature = "linalg")]
+fn x46_native_with_linalg_does_every_routine() {
+    use tenferro_provider::lapack::Routine;
+    let report = conformance::Suite::quick().run(&Native::new());
+    let report = report.unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(report.unsupported_routines, 0);
+    assert!(report.solved >= 4 * 6 * Routine::ALL.len());
+}
+
+#[test]
+fn x45_a_provider_without_routines_refuses_each_untouched() {
+    let report = conformance::Suite::quick().run(&Naive::new()).unwrap();
+    assert_eq!(report.solved, 0);
+    // Four shapes of twelve routines in four dtypes; some need nothing and have no case.
+    assert_eq!(report.unsupported_routines, 4 * 4 * 12);
+}

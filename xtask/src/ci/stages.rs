@@ -121,6 +121,9 @@ fn features(workspace: &Workspace) -> Result<(), Failure> {
     // What the run of all tests leaves out, because the feature is off there.
     Step::cargo(["test", "--quiet", "-p", "tenferro-scope", "--features", "tracing"])
         .args(["--test", "tracing"])
+        .run(workspace.root())?;
+    Step::cargo(["test", "--quiet", "-p", "tenferro-providers", "--features", "linalg"])
+        .args(["--test", "conformance", "linalg"])
         .run(workspace.root())
 }
 

@@ -13,7 +13,9 @@ use super::{
     placement::Placed,
     threads::Threads,
 };
-use crate::{Determinism, Error, Outcome, Product, Provider, Reason, Sequential, Workers};
+use crate::{
+    Determinism, Error, Outcome, Product, Provider, Reason, Sequential, Workers, lapack::Breakdown,
+};
 
 /// What a provider did wrong.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +55,30 @@ pub enum Defect {
         reason: Reason,
         /// Row, column and place in the batch.
         index: [usize; 3],
+    },
+    /// A LAPACK routine's result does not solve what it stands for.
+    #[error("{what} is off by {distance:e} (allowed {bound:e})")]
+    Residual {
+        /// What was computed from the result.
+        what: &'static str,
+        /// How far it is off.
+        distance: f64,
+        /// How far it may be.
+        bound: f64,
+    },
+    /// A LAPACK routine's result is not what it must be, whatever the rounding.
+    #[error("{what}: not as they must be")]
+    Disorder {
+        /// What is not as it must be.
+        what: &'static str,
+    },
+    /// A LAPACK routine broke down where it should not, or otherwise than it should.
+    #[error("it broke down with {actual:?}, not {expected:?}")]
+    Breakdown {
+        /// What it said.
+        actual: Option<Breakdown>,
+        /// What holds.
+        expected: Option<Breakdown>,
     },
     /// Results of two runs that must agree do not.
     #[error("element {index:?} differs between widths {widths:?}")]
@@ -117,11 +143,7 @@ impl<T: Sample> Operands<T> {
         .map(|product| product.conjugating(lhs_conjugation, rhs_conjugation))
         .and_then(|product| product.scaled(alpha, beta))
         .expect(VALID);
-        let call = AssertUnwindSafe(|| provider.product(&mut product, workers));
-        match catch_unwind(call) {
-            Ok(outcome) => outcome.map_err(Defect::Failed),
-            Err(payload) => Err(Defect::Panicked(message(&*payload))),
-        }
+        caught(|| provider.product(&mut product, workers))?.map_err(Defect::Failed)
     }
 
     /// Compares every element with the oracle, and everything around with what it was.
@@ -252,6 +274,11 @@ fn oracle<T: Sample>(
 fn index(case: &Case, number: usize) -> [usize; 3] {
     let (m, n) = (case.extents.m, case.extents.n);
     [number % m, number / m % n, number / (m * n)]
+}
+
+/// What a call returns; a panic is a defect.
+pub(super) fn caught<R>(call: impl FnOnce() -> R) -> Result<R, Defect> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|payload| Defect::Panicked(message(&*payload)))
 }
 
 fn message(payload: &(dyn Any + Send)) -> String {

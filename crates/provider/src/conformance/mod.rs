@@ -1,4 +1,5 @@
-//! Whether a provider keeps its contract: a suite of products with answers computed another way.
+//! Whether a provider keeps its contract: products with answers computed another way, and LAPACK routines with
+//! residuals.
 //!
 //! The suite is a library function, so that every provider's own tests, a registration at run time and a command of
 //! the product can all run it. It knows nothing about providers but the contract: what capabilities claim must be
@@ -8,6 +9,7 @@
 mod case;
 mod check;
 mod field;
+mod lapack;
 mod number;
 mod placement;
 mod threads;
@@ -42,6 +44,10 @@ pub struct Report {
     pub unsupported: usize,
     /// Products whose results were compared across or within widths.
     pub swept: usize,
+    /// LAPACK routines whose results were found right, once a dtype and shape.
+    pub solved: usize,
+    /// LAPACK routines that were refused, as they may be, with nothing written.
+    pub unsupported_routines: usize,
 }
 
 /// A choice of products to try.
@@ -110,7 +116,7 @@ impl Suite {
         self
     }
 
-    /// Tries the products on `provider`.
+    /// Tries the products, and every LAPACK routine, on `provider`.
     ///
     /// # Errors
     /// The first [`Failure`] found.
@@ -119,6 +125,7 @@ impl Suite {
         for &dtype in DType::ALL {
             dispatch!(dtype, number T => self.run_for::<T>(provider, &mut report)?, else ());
         }
+        lapack::run(provider, &mut report)?;
         Ok(report)
     }
 

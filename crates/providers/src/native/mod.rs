@@ -11,7 +11,7 @@ mod isa;
 mod large;
 mod small;
 
-use tenferro_provider::{Capabilities, Error, Outcome, Product, Provider, Reason, Workers};
+use tenferro_provider::{Capabilities, Error, Outcome, Product, Provider, Reason, Workers, lapack};
 use tenferro_tensor::{DType, dispatch};
 
 use self::{
@@ -19,7 +19,10 @@ use self::{
     grid::{Grid, Piece},
     small::Planned,
 };
-use crate::arithmetic::{Number, Scale, combine};
+use crate::{
+    arithmetic::{Number, Scale, combine},
+    linalg,
+};
 
 /// Products in pure Rust, split over the caller's workers.
 ///
@@ -49,7 +52,9 @@ impl Native {
     #[must_use]
     pub fn new() -> Self {
         let numbers = DType::ALL.iter().copied().filter(|&dtype| dtype != DType::Bool);
-        Self { capabilities: Capabilities::sequential(numbers) }
+        let mut capabilities = Capabilities::sequential(numbers);
+        capabilities.lapack = linalg::routines();
+        Self { capabilities }
     }
 }
 
@@ -76,6 +81,14 @@ impl Provider for Native {
         let dtype = request.dtype();
         dispatch!(dtype, number T => { compute::<T>(request, workers); Ok(Outcome::Executed) },
             else Ok(Outcome::Unsupported(Reason::DType(dtype))))
+    }
+
+    fn lapack(
+        &self,
+        request: &mut lapack::Request<'_>,
+        _workers: &dyn Workers,
+    ) -> Result<Outcome, Error> {
+        linalg::execute(request)
     }
 }
 
