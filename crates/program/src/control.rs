@@ -13,7 +13,7 @@ use crate::{Program, error::describe};
 pub(super) type Metas = SmallVec<[Meta; 1]>;
 
 /// Programs that run as a choice or a loop says.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Control {
     /// The body, once: its inputs are the operands, its results those of the step.
     Call {

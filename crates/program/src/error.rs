@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use tenferro_ops::Meta;
 
-use crate::Misfit;
+use crate::{Misfit, Problem};
 
 /// The result of making, transforming or running a program.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -44,6 +44,17 @@ pub enum Error {
         op: &'static str,
         /// Where the trace called it.
         location: &'static Location<'static>,
+    },
+    /// A text is no program.
+    #[error("line {line}, column {column}: {problem}")]
+    Parse {
+        /// The line, from 1.
+        line: usize,
+        /// The column, in characters, from 1.
+        column: usize,
+        /// What is wrong there.
+        #[source]
+        problem: Problem,
     },
     /// A program was run on another number of inputs than it has.
     #[error("the program has {expected} inputs and was given {actual}")]

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use crate::{
     Program, StepKind, Value,
-    display::{control_parameters, parameters},
     error::describe,
+    text::{control_parameters, parameters},
 };
 
 impl Program {

@@ -26,16 +26,17 @@
 
 mod control;
 mod cost;
-mod display;
 mod error;
 mod flow;
 mod graphviz;
+mod identity;
 mod methods;
 mod pass;
 mod prepared;
 mod program;
 mod recording;
 mod running;
+mod text;
 mod trace;
 mod transform;
 
@@ -46,4 +47,5 @@ pub use flow::Scan;
 pub use pass::{Pass, Passes};
 pub use prepared::{Argument, Prepared};
 pub use program::{Program, Spec, Step, StepKind, Value};
+pub use text::{Parser, Problem};
 pub use trace::{Traced, trace};

@@ -1,12 +1,12 @@
 //! A program: steps in an order in which they can run, each the only origin of its values.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 use tenferro_ops::{CustomOp, Meta};
 use tenferro_tensor::{DType, Indices, Primitive, Shape, Tensor};
 
-use crate::{Control, Result};
+use crate::{Control, Result, identity::fingerprint};
 
 /// The dtype and shape of an input, and what it is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,6 +147,8 @@ impl Step {
 #[derive(Clone)]
 pub struct Program {
     graph: Arc<Graph>,
+    /// Computed when it is first asked for.
+    fingerprint: Arc<OnceLock<u64>>,
 }
 
 /// The parts of a program.
@@ -192,7 +194,18 @@ impl Graph {
 
 impl Program {
     pub(super) fn new(graph: Graph) -> Self {
-        Self { graph: Arc::new(graph) }
+        Self { graph: Arc::new(graph), fingerprint: Arc::default() }
+    }
+
+    /// Whether this is the very same program, and no equal one.
+    pub(super) fn is(&self, other: &Program) -> bool {
+        Arc::ptr_eq(&self.graph, &other.graph)
+    }
+
+    /// A number that equal programs share, and others hardly ever. Read off all steps and constants, once.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        *self.fingerprint.get_or_init(|| fingerprint(self))
     }
 
     /// The program with other results.

@@ -7,7 +7,7 @@ use std::{cell::RefCell, panic::Location, rc::Rc, sync::Arc};
 
 use smallvec::SmallVec;
 use tenferro_ops::{Builder, CustomOp, Meta};
-use tenferro_tensor::{DType, Shape, Tensor};
+use tenferro_tensor::{DType, Primitive, Shape, Tensor};
 
 use crate::{Error, Program, Result, Spec, StepKind, Value, recording::Recording};
 
@@ -217,6 +217,19 @@ impl Traced {
     pub fn constant(&self, tensor: Tensor) -> Traced {
         let value = self.trace.record(|recording| recording.constant(tensor));
         self.trace.value(Some(value))
+    }
+
+    /// The result of a row of the vocabulary that is only known now; the rows are methods, too.
+    ///
+    /// # Panics
+    /// Without operands: nothing would say which trace it belongs to.
+    #[must_use]
+    #[track_caller]
+    pub fn apply(primitive: Primitive, operands: &[&Traced]) -> Traced {
+        let first = operands.first().expect("a step of a trace that is applied has an operand");
+        first.record(primitive.name(), operands, |recording, values| {
+            recording.emit(primitive, &values.iter().collect::<SmallVec<[&Value; 4]>>())
+        })
     }
 
     /// The result of an operation that is not in the vocabulary.

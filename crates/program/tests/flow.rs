@@ -137,7 +137,7 @@ fn a_scan_carries_a_state_along_and_stacks_results() {
     program(m: f64[2, 2], x: f64[2], w: f64[3]) {
         %3: f64[2], %4: f64[2, 3] = scan(x, w, m) { carries: 1, sequences: 1, length: 3, direction: Forward } {
             body: program(%0: f64[2], %1: f64[], %2: f64[2, 2]) {
-                %3: f64[2] = dot_general(%2, %0) { contraction: Contraction { lhs_contracting: [1], rhs_contracting: [0], lhs_batch: [], rhs_batch: [], batch: Leading, lhs: Plain, rhs: Plain } }
+                %3: f64[2] = dot_general(%2, %0) { contraction: { lhs_contracting: [1], rhs_contracting: [0] } }
                 %4: f64[2] = mul(%3, %1)
                 return %3, %4
             }
@@ -160,7 +160,7 @@ fn a_scan_carries_a_state_along_and_stacks_results() {
             f1_v0 [label="%0\nf64[2]", shape=ellipse];
             f1_v1 [label="%1\nf64[]", shape=ellipse];
             f1_v2 [label="%2\nf64[2, 2]", shape=ellipse];
-            f1_v3 [label="dot_general { contraction: Contraction { lhs_contracting: [1], rhs_contracting: [0], lhs_batch: [], rhs_batch: [], batch: Leading, lhs: Plain, rhs: Plain } }\nf64[2]", shape=box];
+            f1_v3 [label="dot_general { contraction: { lhs_contracting: [1], rhs_contracting: [0] } }\nf64[2]", shape=box];
             f1_v2 -> f1_v3;
             f1_v0 -> f1_v3;
             f1_v4 [label="mul\nf64[2]", shape=box];

@@ -47,7 +47,7 @@ fn network() -> Program {
 fn a_program_prints_what_it_does() {
     assert_snapshot!(network(), @r"
     program(w: f64[2, 3], x: f64[3]) {
-        %2: f64[2] = dot_general(w, x) { contraction: Contraction { lhs_contracting: [1], rhs_contracting: [0], lhs_batch: [], rhs_batch: [], batch: Leading, lhs: Plain, rhs: Plain } }
+        %2: f64[2] = dot_general(w, x) { contraction: { lhs_contracting: [1], rhs_contracting: [0] } }
         %3: f64[2] = tanh(%2)
         %4: f64[] = sum(%3) { axes: [0], keep: Drop }
         return %4
@@ -145,7 +145,7 @@ fn passes_leave_out_what_changes_nothing() {
     assert_snapshot!(optimised, @r"
     program(a: f64[2, 3], b: f64[2, 3]) {
         %2: f64[] = constant 2.0
-        %3: f64[3, 3] = dot_general(a, b) { contraction: Contraction { lhs_contracting: [0], rhs_contracting: [0], lhs_batch: [], rhs_batch: [], batch: Leading, lhs: Plain, rhs: Plain } }
+        %3: f64[3, 3] = dot_general(a, b) { contraction: { lhs_contracting: [0], rhs_contracting: [0] } }
         %4: f64[3, 3] = add(%3, %3)
         %5: f64[3, 3] = mul(%4, %2)
         return %5

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use tenferro_ops::Meta;
-use tenferro_tensor::{Primitive, Tensor, dispatch};
+use tenferro_tensor::{Primitive, Tensor};
 
 use super::rewritten;
-use crate::{Program, Result, StepKind, Value, recording::Results};
+use crate::{Program, Result, StepKind, Value, identity::with_bytes, recording::Results};
 
 /// Constants up to so many bytes are compared.
 const SMALL: usize = 256;
@@ -32,13 +32,8 @@ pub(super) fn run(program: &Program) -> Result<Program> {
     })
 }
 
-/// What tells a small constant from others: its elements as text, where -0 and 0 differ and any NaN is any other.
+/// What tells a small constant from others: its bits.
 fn bytes(tensor: &Tensor) -> Option<Vec<u8>> {
-    if tensor.elements() * tensor.dtype().size() > SMALL {
-        return None;
-    }
-    dispatch!(tensor.dtype(), any T => {
-        let elements = tensor.as_slice::<T>().ok()?;
-        Some(elements.iter().flat_map(|element| format!("{element:?};").into_bytes()).collect())
-    })
+    let is_small = tensor.elements() * tensor.dtype().size() <= SMALL;
+    is_small.then(|| with_bytes(tensor, <[u8]>::to_vec))
 }

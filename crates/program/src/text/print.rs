@@ -1,0 +1,144 @@
+//! A program as text: a line a step, in the order in which they run.
+
+use std::fmt;
+
+use tenferro_tensor::{Primitive, Tensor};
+
+use super::{
+    literal,
+    tree::{self, Parameter, Tree},
+};
+use crate::{Control, Program, StepKind, Value, error::describe};
+
+/// `{:?}` shows constants of up to so many elements.
+const SHORT: usize = 8;
+
+/// Whether the elements of long constants are written.
+#[derive(Clone, Copy)]
+enum Constants {
+    Whole,
+    Short,
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, 0, Constants::Whole)
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, 0, Constants::Short)
+    }
+}
+
+impl Program {
+    /// Writes the text, whose lines but the first are indented.
+    fn write(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        indent: usize,
+        constants: Constants,
+    ) -> fmt::Result {
+        let typed = |value: Value| format!("{}: {}", self.name(value), describe(self.meta(value)));
+        let names = |values: &[Value]| {
+            values.iter().map(|&value| self.name(value)).collect::<Vec<_>>().join(", ")
+        };
+        let inputs: Vec<String> = (0..self.inputs().len()).map(|n| self.input(n)).collect();
+        writeln!(f, "program({}) {{", inputs.join(", "))?;
+        let inside = indent + 4;
+        for step in self.steps() {
+            let results: Vec<String> = step.results().map(typed).collect();
+            write!(f, "{:inside$}{} = ", "", results.join(", "))?;
+            let operands = names(step.operands());
+            match step.kind() {
+                StepKind::Constant(tensor) => f.write_str(&constant(tensor, constants))?,
+                StepKind::Primitive(primitive) => {
+                    write!(f, "{}({operands}){}", step.name(), parameters(primitive))?;
+                }
+                StepKind::Custom(_) => write!(f, "{}({operands})", step.name())?,
+                StepKind::Control(control) => {
+                    writeln!(f, "{}({operands}){} {{", step.name(), control_parameters(control))?;
+                    let deeper = inside + 4;
+                    for (name, body) in control.bodies() {
+                        write!(f, "{:deeper$}{name}: ", "")?;
+                        body.write(f, deeper, constants)?;
+                        writeln!(f)?;
+                    }
+                    write!(f, "{:inside$}}}", "")?;
+                }
+            }
+            writeln!(f)?;
+        }
+        let outputs = names(self.outputs());
+        writeln!(f, "{:inside$}return{}{outputs}", "", if outputs.is_empty() { "" } else { " " })?;
+        write!(f, "{:indent$}}}", "")
+    }
+
+    /// What a value is called: an input by its name if that tells it from others, all else by number.
+    pub(crate) fn name(&self, value: Value) -> String {
+        let named = self.inputs().get(value.index()).and_then(|spec| spec.name());
+        let tells = |name: &&str| {
+            let same = self.inputs().iter().filter(|spec| spec.name() == Some(*name)).count();
+            same == 1 && is_identifier(name)
+        };
+        match named.filter(tells) {
+            Some(name) => name.to_owned(),
+            None => format!("%{}", value.index()),
+        }
+    }
+
+    /// An input with its dtype and shape, and its name if it is not called by that.
+    fn input(&self, number: usize) -> String {
+        let called = self.name(Value(number));
+        let spec = &self.inputs()[number];
+        let named = match spec.name() {
+            Some(name) if name != called => format!(" {name:?}"),
+            _ => String::new(),
+        };
+        format!("{called}{named}: {}", describe(spec.meta()))
+    }
+}
+
+/// Whether a name can stand for a value in a text.
+pub(super) fn is_identifier(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && letters.all(is_in_name)
+}
+
+pub(super) fn is_in_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_' || letter == '.'
+}
+
+/// The parameters of a row, in braces; nothing if it has none.
+pub(crate) fn parameters(primitive: &Primitive) -> String {
+    braced(tree::parameters(primitive))
+}
+
+/// The parameters of control flow, in braces; nothing if it has none.
+pub(crate) fn control_parameters(control: &Control) -> String {
+    braced(match control {
+        Control::Call { .. } | Control::Cond { .. } => Vec::new(),
+        Control::WhileLoop { carries, .. } => vec![("carries".into(), carries.tree())],
+        Control::Scan { carries, sequences, length, direction, .. } => vec![
+            ("carries".into(), carries.tree()),
+            ("sequences".into(), sequences.tree()),
+            ("length".into(), length.tree()),
+            ("direction".into(), direction.tree()),
+        ],
+    })
+}
+
+fn braced(fields: Vec<(String, Tree)>) -> String {
+    if fields.is_empty() { String::new() } else { format!(" {}", Tree::Fields(fields)) }
+}
+
+fn constant(tensor: &Tensor, constants: Constants) -> String {
+    match (constants, tensor.elements()) {
+        (Constants::Short, elements) if elements > SHORT => {
+            format!("constant of {elements} elements")
+        }
+        _ => format!("constant {}", literal::written(tensor)),
+    }
+}
