@@ -10,32 +10,42 @@ import os
 import numpy as np
 
 
-class Library:
-    """A module, its name and version, and `array`, which makes its arrays from NumPy's."""
+# The libraries of a suite that names none.
+EAGER = ("numpy", "torch", "jax")
 
-    def __init__(self, name, title, module, version, array):
+
+class Library:
+    """A module, its name and version, and `array`, which makes its arrays from NumPy's.
+
+    `numpy` is where the functions are that NumPy has too.
+    """
+
+    def __init__(self, name, title, module, version, array, numpy=None):
         self.name = name
         self.title = title
         self.module = module
         self.version = version
         self.array = array
+        self.numpy = numpy or module
 
 
 def start(name, threads):
-    return {"numpy": start_numpy, "torch": start_torch, "jax": start_jax}[name](threads)
+    starts = {"numpy": start_numpy, "torch": start_torch, "jax": start_jax}
+    starts["torch-compile"] = lambda threads: start_torch(threads, name, "torch.compile")
+    return starts[name](threads)
 
 
 def start_numpy(_threads):
     return Library("numpy", "NumPy", np, np.__version__, lambda array: array)
 
 
-def start_torch(threads):
+def start_torch(threads, name="torch", title="PyTorch"):
     import lazily
 
     torch = lazily.torch()
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
-    return Library("torch", "PyTorch", torch, torch.__version__, torch.from_numpy)
+    return Library(name, title, torch, torch.__version__, torch.from_numpy)
 
 
 def start_jax(threads):
@@ -49,7 +59,7 @@ def start_jax(threads):
     jax.numpy.ones(2).block_until_ready()
     for thread in os.listdir("/proc/self/task"):
         os.sched_setaffinity(int(thread), allowed)
-    return Library("jax", "JAX", jax, jax.__version__, jax.numpy.asarray)
+    return Library("jax", "JAX", jax, jax.__version__, jax.numpy.asarray, jax.numpy)
 
 
 def scattered(n, low, high):
@@ -68,6 +78,25 @@ def extents(word):
 
 def elements(word):
     return math.prod(extents(word))
+
+
+def array(library, count, first, last):
+    """`scattered` numbers as an array; in reverse if the range is."""
+    numbers = scattered(count, min(first, last), max(first, last))
+    return library.array(numbers if first < last else numbers[::-1].copy())
+
+
+def compiled(library, function, arguments):
+    """A function as the library calls it best, called once before anything is timed."""
+    if library.name == "jax":
+        wait, function = library.module.block_until_ready, library.module.jit(function)
+        run = lambda: wait(function(*arguments))
+    else:
+        if library.name == "torch-compile":
+            function = library.module.compile(function)
+        run = lambda: function(*arguments)
+    run()
+    return run
 
 
 def bench_jit(library, function, *arguments):

@@ -1,4 +1,5 @@
-"""A Python library as a peer: `worker.py LIBRARY`, LIBRARY one of numpy, torch, jax.
+"""A Python library as a peer: `worker.py LIBRARY`, LIBRARY one of numpy, torch,
+torch-compile, jax.
 
 Speaks the protocol of the crate tenferro-bench-worker on its pipes. The operations are in a file a
 suite; this file only starts the library with the given number of threads, and keeps the time.
@@ -37,6 +38,8 @@ def prepare(library, task):
     try:
         suite = importlib.import_module(f"suite_{task['suite']}")
     except ModuleNotFoundError:
+        return None
+    if library.name not in getattr(suite, "LIBRARIES", libraries.EAGER):
         return None
     return suite.prepare(library, task)
 

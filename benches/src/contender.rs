@@ -33,6 +33,13 @@ impl<'a> Contender<'a> {
         })
     }
 
+    /// The contender under another name.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
     /// The contender with the version of the library that it is.
     #[must_use]
     pub fn of_version(mut self, version: impl Into<String>) -> Self {

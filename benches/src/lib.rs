@@ -48,5 +48,5 @@ pub use pattern::Pattern;
 pub use plan::Plan;
 pub use row::Row;
 pub use rows::read_rows;
-pub use scoped::scoped;
+pub use scoped::{scoped, scoped_over};
 pub use suite::Suite;

@@ -18,12 +18,23 @@ pub fn scoped<R>(
     threads: usize,
     mut operation: impl FnMut(&mut CpuBackend) -> R + Send + 'static,
 ) -> Contender<'static> {
+    scoped_over(threads, |mut operations| move || operation(&mut operations))
+}
+
+/// The same for an operation that is made over a clone of the backend, such as a step of training.
+///
+/// # Panics
+/// As [`scoped`].
+pub fn scoped_over<R, F: FnMut() -> R + Send + 'static>(
+    threads: usize,
+    operation: impl FnOnce(CpuBackend) -> F,
+) -> Contender<'static> {
     let owner = CpuBackend::with_threads(threads).expect("a backend of so many threads");
-    let mut operations = owner.clone();
+    let mut operation = operation(owner.clone());
     let mut repeat = move |count| {
         let start = Instant::now();
         for _ in 0..count {
-            black_box(&operation(&mut operations));
+            black_box(&operation());
         }
         start.elapsed()
     };

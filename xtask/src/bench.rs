@@ -120,6 +120,20 @@ const SUITES: &[Suite] = &[
         peers: &[],
     },
     Suite {
+        name: "ad",
+        about: "gradients of a small network and of logsumexp, eager and prepared",
+        manifest: "Cargo.toml",
+        package: "tenferro-benches",
+        peers: &["candle"],
+    },
+    Suite {
+        name: "program",
+        about: "prepared programs: chains, fused loops, cross-entropy",
+        manifest: "Cargo.toml",
+        package: "tenferro-benches",
+        peers: &["candle"],
+    },
+    Suite {
         name: "admission",
         about: "permits, scopes and empty operations, against a mutex and rayon's install",
         manifest: "Cargo.toml",

@@ -53,7 +53,7 @@ pub(super) const RUST_PEERS: &[RustPeer] =
     &[RustPeer { name: "candle", about: "candle-core, some minutes to build", flags: &[] }];
 
 /// The Python libraries, by the names that the worker takes.
-pub(super) const PYTHON_PEERS: [&str; 3] = ["numpy", "torch", "jax"];
+pub(super) const PYTHON_PEERS: [&str; 4] = ["numpy", "torch", "torch-compile", "jax"];
 
 impl RustPeer {
     /// The line that builds it.

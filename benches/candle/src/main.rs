@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::io;
 
-use candle_core::{DType, Device, Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor, Var};
 use tenferro_bench_worker::{Movement, Operation, serve};
 
 fn main() -> io::Result<()> {
@@ -18,6 +18,13 @@ fn main() -> io::Result<()> {
             ("small", ["scope", "chain", "f64", size]) => chain(size.parse().ok()?),
             ("elementwise", [name, dtype, "1e7"]) => elementwise(name, dtype),
             ("reduce", [name, axis, "f64", extents]) => reduce(name, axis, extents),
+            ("ad", [_, "mlp", "f64", size]) => network(size, gradients),
+            ("ad", [_, "mlp-forward", "f64", size]) => network(size, |loss, _| Ok((loss, Vec::new()))),
+            ("ad", [_, "logsumexp", "f64", "1e6"]) => logsumexp(),
+            ("program", ["chain100", "f64", size]) => chain(size.parse().ok()?),
+            ("program", [name @ ("fused-muladd" | "sum-of-squares"), "f64", "1e7"]) => large(name),
+            ("program", ["cross-entropy", "f64", size]) => cross_entropy(size, |loss, _| Ok((loss, Vec::new()))),
+            ("program", ["cross-entropy-gradient", "f64", size]) => cross_entropy(size, gradients),
             ("permute", _) => permute(task.movement.as_ref()?),
             _ => return None,
         };
@@ -88,6 +95,74 @@ fn elementwise(name: &str, dtype: &str) -> Result<Option<Operation>> {
         "erf" => repeat(move || black_box(&x).erf()),
         _ => Ok(None),
     }
+}
+
+/// A value, and the gradients by variables.
+type Gradients = (Tensor, Vec<Tensor>);
+
+fn gradients(loss: Tensor, variables: &[Var]) -> Result<Gradients> {
+    let store = loss.backward()?;
+    let gradients = variables.iter().filter_map(|variable| store.get(variable).cloned());
+    Ok((loss, gradients.collect()))
+}
+
+/// `sum(tanh(W2 tanh(W1 x)))`, and what is made of it and the weights.
+fn network(
+    size: &str,
+    then: fn(Tensor, &[Var]) -> Result<Gradients>,
+) -> Result<Option<Operation>> {
+    let Some(extents) = extents(size) else { return Ok(None) };
+    let (n, columns) = (extents[0], extents.get(1).copied().unwrap_or(1));
+    let scale = 1.0 / n as f64;
+    let weights = [(-scale, 3.0 * scale), (-2.0 * scale, 2.0 * scale)]
+        .map(|(low, high)| Var::from_tensor(&vector(n * n, low, high)?.reshape((n, n))?));
+    let [w1, w2] = weights;
+    let weights = [w1?, w2?];
+    let x = vector(n * columns, -1.0, 1.0)?.reshape((n, columns))?;
+    repeat(move || {
+        let hidden = weights[0].matmul(&x)?.tanh()?;
+        let loss = weights[1].matmul(&hidden)?.tanh()?.sum_all()?;
+        then(loss, &weights)
+    })
+}
+
+fn logsumexp() -> Result<Option<Operation>> {
+    let x = Var::from_tensor(&vector(1_000_000, -4.0, 4.0)?)?;
+    repeat(move || gradients(x.log_sum_exp(0)?, std::slice::from_ref(&x)))
+}
+
+fn large(name: &str) -> Result<Option<Operation>> {
+    let pair = || -> Result<[Tensor; 2]> {
+        let reversed: Vec<f64> = scattered(10_000_000, -1.0, 1.0).into_iter().rev().collect();
+        Ok([vector(10_000_000, -1.0, 1.0)?, Tensor::from_vec(reversed, 10_000_000, &Device::Cpu)?])
+    };
+    let ([a, b], [c, d]) = (pair()?, pair()?);
+    if name == "sum-of-squares" {
+        return repeat(move || black_box(&a).sqr()?.sum_all());
+    }
+    repeat(move || (black_box(&a) * &b)? + (&c * &d)?)
+}
+
+fn cross_entropy(
+    size: &str,
+    then: fn(Tensor, &[Var]) -> Result<Gradients>,
+) -> Result<Option<Operation>> {
+    let Some([rows, classes]) = extents(size).and_then(|extents| extents.try_into().ok()) else {
+        return Ok(None);
+    };
+    let x = Var::from_tensor(&vector(rows * classes, -4.0, 4.0)?.reshape((rows, classes))?)?;
+    let labels = (0..rows).map(|row| (row * 7 % classes) as i64).collect();
+    let labels = Tensor::from_vec(labels, (rows, 1), &Device::Cpu)?;
+    repeat(move || {
+        let own = x.gather(&labels, 1)?.squeeze(1)?;
+        let loss = (x.log_sum_exp(1)? - own)?.mean_all()?;
+        then(loss, std::slice::from_ref(&x))
+    })
+}
+
+/// The extents in a case's name.
+fn extents(size: &str) -> Option<Vec<usize>> {
+    size.split('x').map(|word| word.parse().ok()).collect()
 }
 
 /// A column-major tensor is a row-major one of reversed extents here.

@@ -12,7 +12,7 @@ mod threads;
 pub use chains::{Peak, fma_f32, fma_f64};
 pub use kernels::{Product, gemm_f64};
 pub use loops::{
-    add_fresh, add_into, any_bit, copy, empty_call, fill, map_into, sum, sum_of_squares, triad,
-    zip_into,
+    add_fresh, add_into, add_repeatedly, any_bit, copy, cross_entropy, cross_entropy_gradient,
+    empty_call, fill, map_into, muladd_into, sum, sum_of_squares, tanh_layer, triad, zip_into,
 };
 pub use threads::on_threads;

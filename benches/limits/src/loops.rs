@@ -3,6 +3,7 @@
 //! Slices of unequal length are a caller's mistake, so each function asserts; the assertion also
 //! lets the compiler drop its own bounds checks.
 
+use std::hint::black_box;
 use std::ops::AddAssign;
 
 /// Adds two slices into a fresh vector: the limit of an operation that returns its result.
@@ -76,6 +77,85 @@ pub fn sum<T: Copy + Default + AddAssign>(values: &[T]) -> T {
 #[inline(never)]
 pub fn any_bit(values: &[u8]) -> bool {
     values.iter().fold(0, |all, value| all | value) != 0
+}
+
+/// Adds a slice to another in place, so many times.
+///
+/// # Panics
+/// If the lengths differ.
+#[inline(never)]
+pub fn add_repeatedly(sum: &mut [f64], term: &[f64], times: usize) {
+    assert_eq!(sum.len(), term.len());
+    for _ in 0..times {
+        for (sum, term) in sum.iter_mut().zip(black_box(term)) {
+            *sum += term;
+        }
+    }
+}
+
+/// `out = a * b + c * d`, rounded after each operation.
+///
+/// # Panics
+/// If the lengths differ.
+#[inline(never)]
+pub fn muladd_into([a, b, c, d]: [&[f64]; 4], out: &mut [f64]) {
+    assert!([a, b, c, d].iter().all(|slice| slice.len() == out.len()));
+    for ((((out, a), b), c), d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+        *out = a * b + c * d;
+    }
+}
+
+/// `out = tanh(weights * x)` for a column-major square matrix, column by column.
+///
+/// # Panics
+/// If there are not as many weights as pairs of elements of `x` and `out`.
+#[inline(never)]
+pub fn tanh_layer(weights: &[f64], x: &[f64], out: &mut [f64]) {
+    assert_eq!(weights.len(), x.len() * out.len());
+    out.fill(0.0);
+    for (column, x) in weights.chunks_exact(out.len()).zip(x) {
+        for (out, weight) in out.iter_mut().zip(column) {
+            *out += weight * x;
+        }
+    }
+    for out in out {
+        *out = out.tanh();
+    }
+}
+
+/// The mean over columns of `ln(sum(exp(column))) - column[label]`.
+///
+/// # Panics
+/// If there are not as many columns of `classes` elements as labels, or a label is no class.
+#[inline(never)]
+pub fn cross_entropy(logits: &[f64], classes: usize, labels: &[usize]) -> f64 {
+    assert_eq!(logits.len(), classes * labels.len());
+    let columns = logits.chunks_exact(classes).zip(labels);
+    let total: f64 = columns.map(|(column, &label)| log_of_sum(column) - column[label]).sum();
+    total / labels.len() as f64
+}
+
+/// The gradient of [`cross_entropy`] by the logits, into a given slice.
+///
+/// # Panics
+/// As there.
+#[inline(never)]
+pub fn cross_entropy_gradient(logits: &[f64], classes: usize, labels: &[usize], out: &mut [f64]) {
+    assert!(logits.len() == classes * labels.len() && logits.len() == out.len());
+    let share = 1.0 / labels.len() as f64;
+    let columns = logits.chunks_exact(classes).zip(out.chunks_exact_mut(classes)).zip(labels);
+    for ((column, out), &label) in columns {
+        let log = log_of_sum(column);
+        for (out, x) in out.iter_mut().zip(column) {
+            *out = (x - log).exp() * share;
+        }
+        out[label] -= share;
+    }
+}
+
+fn log_of_sum(column: &[f64]) -> f64 {
+    let largest = column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    column.iter().map(|x| (x - largest).exp()).sum::<f64>().ln() + largest
 }
 
 /// Applies a function to each element, into a given slice.

@@ -1,8 +1,9 @@
 //! The limits compute what they claim: a limit that skipped work would flatter nobody.
 
 use tenferro_bench_limits::{
-    Product, add_fresh, add_into, any_bit, copy, fill, fma_f32, fma_f64, gemm_f64, map_into,
-    on_threads, sum, sum_of_squares, triad, zip_into,
+    Product, add_fresh, add_into, add_repeatedly, any_bit, copy, cross_entropy,
+    cross_entropy_gradient, fill, fma_f32, fma_f64, gemm_f64, map_into, muladd_into, on_threads,
+    sum, sum_of_squares, tanh_layer, triad, zip_into,
 };
 
 fn ramp(len: usize, step: f64) -> Vec<f64> {
@@ -31,6 +32,36 @@ fn the_loops_compute_sums_copies_and_triads() {
         assert_eq!(out, y);
         fill(&mut out, 1.0);
         assert!(out.iter().all(|&x| x == 1.0));
+    }
+}
+
+#[test]
+fn chains_products_and_layers_are_those_of_the_formulas() {
+    let (x, y) = (ramp(5, 1.0), ramp(5, 0.5));
+    let mut sum = x.clone();
+    add_repeatedly(&mut sum, &y, 4);
+    assert_eq!(sum, ramp(5, 3.0));
+    let mut out = vec![f64::NAN; 5];
+    muladd_into([&x, &x, &y, &y], &mut out);
+    assert_eq!(out, [0.0, 1.25, 5.0, 11.25, 20.0]);
+    let mut layer = vec![f64::NAN; 2];
+    tanh_layer(&[1.0, 2.0, 3.0, 4.0], &[0.5, 0.25], &mut layer);
+    assert_eq!(layer, [1.25_f64.tanh(), 2.0_f64.tanh()]);
+}
+
+#[test]
+fn the_gradient_of_cross_entropy_is_its_slope() {
+    let (logits, labels) = (ramp(12, 0.3), [0, 3, 1]);
+    let mut slope = vec![f64::NAN; 12];
+    cross_entropy_gradient(&logits, 4, &labels, &mut slope);
+    for at in 0..12 {
+        let moved = |step: f64| {
+            let mut logits = logits.clone();
+            logits[at] += step;
+            cross_entropy(&logits, 4, &labels)
+        };
+        let difference = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+        assert!((slope[at] - difference).abs() < 1e-9, "{at}: {} {difference}", slope[at]);
     }
 }
 

@@ -33,6 +33,16 @@ pub(super) const SUITES: &[(&str, &str)] = &[
     ("permute", "Limit: a copy of as many bytes into warm memory."),
     ("index", "Limit: a plain loop over the same positions into warm memory."),
     ("sort", "Limit: the standard library's sort of a copy."),
+    (
+        "ad",
+        "Limit: our own forward in the same mode; for a forward, a plain loop with the C library's tanh. Gradients are by \
+         the weights of a network with one column, or with as many as the size says.",
+    ),
+    (
+        "program",
+        "Limit: a plain loop, in place for the chain and into warm memory for the others. The peer `eager` is ours, one \
+         operation after the other.",
+    ),
     ("matmul", "Limit: a raw matrix kernel on plain threads that do not meet."),
 ];
 

@@ -33,6 +33,8 @@ pub(super) enum Bound {
     PeerOrLimit(&'static str, f64, f64),
     /// Less than every peer's time.
     EveryPeer,
+    /// At most so many times every peer's time.
+    EveryPeerBy(f64),
     /// Less than every peer's time in the geometric mean of the cases.
     EveryPeerInMean,
 }
@@ -161,6 +163,70 @@ pub(super) const TARGETS: &[Target] = &[
         Bound::EveryPeer,
     ),
     target("permute", "the given patterns", &["pattern/"], Bound::EveryPeerInMean),
+    target(
+        "ad",
+        "an eager gradient at 8 and 64, over candle",
+        &["eager/mlp/f64/8", "eager/mlp/f64/64"],
+        Bound::Peer("candle", 1.0),
+    ),
+    target(
+        "ad",
+        "an eager gradient at 8 and 64, over PyTorch",
+        &["eager/mlp/f64/8", "eager/mlp/f64/64"],
+        Bound::Peer("PyTorch", 0.1),
+    ),
+    target("ad", "a prepared gradient at 8", &["prepared/mlp/f64/8"], Bound::EveryPeerBy(0.5)),
+    Target {
+        ending: "/64",
+        ..target("ad", "a prepared gradient at 64", &["prepared/mlp/"], Bound::EveryPeerBy(0.5))
+    },
+    target(
+        "ad",
+        "a prepared gradient at 64x64",
+        &["prepared/mlp/f64/64x64"],
+        Bound::EveryPeerBy(1.0 / 1.5),
+    ),
+    target(
+        "ad",
+        "a prepared gradient at 512x512, over JAX",
+        &["prepared/mlp/f64/512x512"],
+        Bound::Peer("JAX", 1.0),
+    ),
+    target(
+        "ad",
+        "a gradient, over its forward",
+        &["eager/mlp/", "prepared/mlp/"],
+        Bound::Limit(4.0),
+    ),
+    target(
+        "ad",
+        "a forward at 8 and 64, over candle",
+        &["eager/mlp-forward/f64/8", "eager/mlp-forward/f64/64"],
+        Bound::Peer("candle", 1.0),
+    ),
+    target(
+        "ad",
+        "value and gradient of logsumexp, over JAX",
+        &["eager/logsumexp/", "prepared/logsumexp/"],
+        Bound::Peer("JAX", 1.0),
+    ),
+    target("program", "a chain of 100 additions", &["chain100/"], Bound::Limit(1.0)),
+    target("program", "the chain, over JAX", &["chain100/"], Bound::Peer("JAX", 0.2)),
+    target(
+        "program",
+        "the chain, over torch.compile",
+        &["chain100/"],
+        Bound::Peer("torch.compile", 0.2),
+    ),
+    target("program", "a * b + c * d", &["fused-muladd/"], Bound::Limit(1.1)),
+    target("program", "a * b + c * d, over JAX", &["fused-muladd/"], Bound::Peer("JAX", 0.33)),
+    target(
+        "program",
+        "a * b + c * d, over torch.compile",
+        &["fused-muladd/"],
+        Bound::Peer("torch.compile", 0.33),
+    ),
+    target("program", "softmax and cross-entropy", &["cross-entropy"], Bound::EveryPeer),
 ];
 
 const CALLERS: [&str; 15] = [
@@ -267,9 +333,10 @@ impl Bound {
                 let figure = format!("{:.2} x {name}, {:.2} x limit", ratio, first.limit_ratio);
                 Some((excess, figure))
             }
-            Bound::EveryPeer => {
+            Bound::EveryPeer => Bound::EveryPeerBy(1.0).excess(case),
+            Bound::EveryPeerBy(most) => {
                 let closest = case.peers().max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
-                Some((closest.ratio, format!("{:.2} x {}", closest.ratio, closest.peer)))
+                Some((closest.ratio / most, format!("{:.2} x {}", closest.ratio, closest.peer)))
             }
             Bound::EveryPeerInMean => None,
         }
@@ -286,6 +353,7 @@ impl Bound {
                 format!("at most {peer:.2} x {name}, or {limit} x the limit")
             }
             Bound::EveryPeer => "ahead of every peer".to_owned(),
+            Bound::EveryPeerBy(most) => format!("at most {most:.2} x every peer"),
             Bound::EveryPeerInMean => "ahead of every peer in geometric mean".to_owned(),
         }
     }

@@ -96,6 +96,17 @@ impl Program {
         Ok(recording.finish(outputs))
     }
 
+    /// The program that returns only these of its results, counted from 0, in this order.
+    ///
+    /// What no result needs any more is left out when the program is prepared.
+    ///
+    /// # Panics
+    /// If the program has no such result.
+    #[must_use]
+    pub fn with_results(&self, places: &[usize]) -> Program {
+        self.with_outputs(places.iter().map(|&place| self.outputs()[place]).collect())
+    }
+
     /// Records this program and its transpose; `seed` gives the cotangent of the float result of that number. Returns all
     /// values, and the cotangents of the inputs that hold floats.
     fn pulled_back(
