@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use tenferro_arbiter::{Patience, Recording};
 use tenferro_engine::{CpuEngine, refused};
-use tenferro_ops::{Engine, Inputs, LaneJob, Scale};
+use tenferro_ops::{Engine, Input, Inputs, LaneJob, Region, Results, Scale};
 use tenferro_scope::{DomainOwnership, ResourceDomain, RuntimeIdentity};
 use tenferro_tensor::{Contraction, Operand, OperandMut, Primitive, Tensor, Vocabulary};
 
@@ -326,6 +326,10 @@ impl Engine for CpuBackend {
 
     fn donate(&mut self, primitive: &Primitive, inputs: Inputs<'_>) -> Result<Tensor> {
         self.shared.engine.donate(primitive, inputs)
+    }
+
+    fn run_region(&mut self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
+        self.shared.engine.run_region(region, inputs)
     }
 }
 

@@ -12,7 +12,7 @@ use tenferro_tensor::{AsOperand, Operand, Primitive, Result, Tensor, Uninit};
 use crate::{CpuEngine, error::refused, kernel};
 
 /// The fewest elements of a result that takes an operand's memory.
-const FEWEST: usize = 4096;
+pub(super) const FEWEST: usize = 4096;
 
 impl CpuEngine {
     /// Carries out one primitive on operands that are given away, admitted by the domain.

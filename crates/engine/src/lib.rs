@@ -11,6 +11,7 @@ mod error;
 mod kernel;
 mod lanes;
 mod pool;
+mod region;
 mod schedule;
 mod session;
 

@@ -1,6 +1,6 @@
 //! A session: one admitted operation in which a closure runs many.
 
-use tenferro_ops::{Engine, Inputs, LaneJob, Scale};
+use tenferro_ops::{Engine, Input, Inputs, LaneJob, Region, Results, Scale};
 use tenferro_scope::{Breadth, GrantedWorkers};
 use tenferro_tensor::{Contraction, Operand, OperandMut, Primitive, Result, Tensor, Vocabulary};
 
@@ -68,5 +68,9 @@ impl Engine for Session<'_> {
 
     fn donate(&mut self, primitive: &Primitive, inputs: Inputs<'_>) -> Result<Tensor> {
         self.engine.run_donated(&self.workers, primitive, inputs)
+    }
+
+    fn run_region(&mut self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
+        self.engine.run_fused(&self.workers, region, inputs)
     }
 }

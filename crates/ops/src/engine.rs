@@ -9,6 +9,7 @@ use tenferro_tensor::{
 };
 
 use crate::{
+    Region, Results,
     destination::{accumulate_into, check_destination, check_scale, copy_into, scale_into},
     infer, infer_contraction,
 };
@@ -132,6 +133,17 @@ pub trait Engine: Vocabulary + Send + Sync {
         self.apply(primitive, &operands)
     }
 
+    /// Carries out a fused region on operands that are lent or given away.
+    ///
+    /// Results are those of the steps one after the other, bit for bit; the plain way is to run them so. What is left of
+    /// a given operand afterwards is unspecified.
+    ///
+    /// # Errors
+    /// As [`Region::run_by_steps`].
+    fn run_region(&mut self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
+        region.run_by_steps(self, inputs)
+    }
+
     /// Runs `job(engine, 0)` to `job(engine, jobs - 1)`, which must not depend on each other, and returns when all have
     /// ended.
     ///
@@ -180,6 +192,10 @@ impl<E: Engine + ?Sized> Engine for Lent<'_, E> {
 
     fn donate(&mut self, primitive: &Primitive, inputs: Inputs<'_>) -> Result<Tensor> {
         self.0.donate(primitive, inputs)
+    }
+
+    fn run_region(&mut self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
+        self.0.run_region(region, inputs)
     }
 
     fn run_lanes(&mut self, jobs: usize, job: &LaneJob<'_>) -> Result<()> {

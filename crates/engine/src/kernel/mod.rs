@@ -11,6 +11,7 @@ mod elementwise;
 mod fill;
 mod float_state;
 mod function;
+mod fused;
 mod gather;
 mod isa;
 mod lookup;
@@ -36,6 +37,7 @@ use crate::pool::BufferPool;
 pub(crate) use dot::contract;
 pub(crate) use elementwise::small;
 pub use float_state::is_default as has_default_float_state;
+pub(crate) use fused::{Outs, Plan as RegionPlan, region};
 pub(crate) use share::pays;
 
 /// What an operation may use: threads, memory and providers.

@@ -5,7 +5,7 @@
 //! input's fast axis is kept, whole rows of results are carried through the reduced elements; where it is reduced and
 //! long, each result is folded in lanes; where it is reduced and short, several results are folded side by side.
 
-use std::{mem::MaybeUninit, ops::Range};
+use std::{mem::MaybeUninit, ops::Range, ptr::NonNull};
 
 use smallvec::SmallVec;
 use tenferro_ops::{
@@ -24,7 +24,7 @@ use super::{
 };
 
 /// How many reduced elements make a block.
-const BLOCK: usize = 8192;
+pub(super) const BLOCK: usize = 8192;
 /// The most results that are carried at a time; they stay in the first-level cache.
 const MOST_CARRIED: usize = 1024;
 /// The fewest, unless there are no more: a row of them is a few cache lines.
@@ -58,7 +58,7 @@ pub(super) fn reduce(
         Reduction::Argmin { .. } => Extreme::Smallest,
         _ => {
             let plan = Plan::new(input, axes, &out, grant.width());
-            let loops = Loops { grant, plan, input, out };
+            let loops = Loops { grant, plan, input, source: None, out };
             return visit_reduction(row, input.dtype(), loops)
                 .map_err(|problem| problem.of(op()))?
                 .expect("invariant: all other rows have a reducer")
@@ -77,9 +77,49 @@ pub(super) fn combine(
     out: OperandMut<'_>,
 ) -> Result<()> {
     let plan = Plan::new(input, axes, &out, grant.width());
-    visit_combiner(combiner, input.dtype(), Loops { grant, plan, input, out })
+    visit_combiner(combiner, input.dtype(), Loops { grant, plan, input, source: None, out })
         .map_err(|problem| problem.of(op))?
         .map_err(|bytes| Error::OutOfMemory { op, bytes })
+}
+
+/// Computes elements of a dense tensor, those of a range in column-major order, and says where they lie next to each other.
+pub(super) type Produce<'p> = dyn FnMut(Range<usize>) -> NonNull<u8> + 'p;
+
+/// Elements that are computed when they are reduced, instead of lying somewhere.
+pub(super) trait Source: Sync {
+    /// What an element costs to compute, in bytes moved in the same time.
+    fn cost(&self) -> usize;
+
+    /// Calls `body` with what computes up to `most` elements at a time, on this thread; or not, if that is impossible,
+    /// which the source remembers.
+    fn open(&self, most: usize, body: &mut dyn FnMut(&mut Produce<'_>));
+}
+
+/// Computes a reduction of a dense operand whose elements `source` computes; each once, in no order.
+///
+/// `false` if they would not be asked for by the run, with nothing done. The order of the fold is that of
+/// [`reduce`] of such an operand.
+pub(super) fn reduce_computed(
+    grant: &Grant<'_>,
+    row: &Reduction,
+    input: &Operand<'_>,
+    source: &dyn Source,
+    out: OperandMut<'_>,
+) -> Result<bool> {
+    if matches!(row, Reduction::Argmax { .. } | Reduction::Argmin { .. }) {
+        return Ok(false);
+    }
+    let op = || Primitive::Reduction(row.clone()).name();
+    let plan = Plan::new(input, reduced_axes(row), &out, grant.width());
+    if !plan.reads_runs() {
+        return Ok(false);
+    }
+    let loops = Loops { grant, plan, input, source: Some(source), out };
+    visit_reduction(row, input.dtype(), loops)
+        .map_err(|problem| problem.of(op()))?
+        .expect("invariant: all other rows have a reducer")
+        .map_err(|bytes| Error::OutOfMemory { op: op(), bytes })?;
+    Ok(true)
 }
 
 /// How a block of reduced elements is folded.
@@ -147,6 +187,25 @@ impl Plan {
         number * BLOCK..self.reduced.elements().min((number + 1) * BLOCK)
     }
 
+    /// Whether the elements of a dense operand are folded by runs of neighbours.
+    fn reads_runs(&self) -> bool {
+        let (kept, run) = (self.kept.axes()[0], self.reduced.axes()[0]);
+        match self.way {
+            Way::Rows => kept.strides[1] == 1,
+            Way::Runs => run.extent == 1 || run.strides == [1],
+            Way::ShortRuns => run.strides == [1] && kept.strides[1] == run.extent.cast_signed(),
+        }
+    }
+
+    /// The most elements that are folded in one run.
+    fn longest_run(&self) -> usize {
+        match self.way {
+            Way::Rows => self.tile,
+            Way::Runs => BLOCK.min(self.reduced.axes()[0].extent),
+            Way::ShortRuns => self.tile * SHORT,
+        }
+    }
+
     /// How many tiles of results there are; each lies in one run of the kept axes.
     fn tiles(&self) -> usize {
         let row = self.kept.axes()[0].extent;
@@ -181,6 +240,7 @@ struct Loops<'a> {
     grant: &'a Grant<'a>,
     plan: Plan,
     input: &'a Operand<'a>,
+    source: Option<&'a dyn Source>,
     out: OperandMut<'a>,
 }
 
@@ -191,10 +251,12 @@ impl ReductionVisitor for Loops<'_> {
     fn reduce<T: Scalar, R: Reducer<T>>(mut self, reducer: R) -> Self::Output {
         let plan = &self.plan;
         let out = Target::<R::Out>::new(self.out.data());
-        let fold = Fold { plan, input: Elements::<T>::new(self.input.data()), reducer, out };
+        let (input, source) = (Elements::<T>::new(self.input.data()), self.source);
+        let fold = Fold { plan, input, source, reducer, out };
         let (tiles, blocks) = (plan.tiles(), plan.blocks());
         let block = plan.reduced.elements().clamp(1, BLOCK);
-        let cost = plan.tile.min(plan.kept.axes()[0].extent) * block * size_of::<T>();
+        let element = source.map_or(size_of::<T>(), Source::cost);
+        let cost = plan.tile.min(plan.kept.axes()[0].extent) * block * element;
         if blocks == 1 {
             self.grant.share(tiles, cost, |range| fold.jobs(range, None));
             return Ok(());
@@ -204,7 +266,7 @@ impl ReductionVisitor for Loops<'_> {
         let mut parts = Vec::new();
         parts.try_reserve_exact(count).map_err(|_| count.saturating_mul(size_of::<R::Acc>()))?;
         parts.resize(count, reducer.neutral());
-        let places = Target::<R::Acc>::new(std::ptr::NonNull::from(&mut parts[..]).cast());
+        let places = Target::<R::Acc>::new(NonNull::from(&mut parts[..]).cast());
         self.grant.share(tiles * blocks, cost, |range| fold.jobs(range, Some(places)));
         let mut of_results = parts.chunks_exact(blocks);
         plan.kept.runs(0..results, |[offset, _], length| {
@@ -235,6 +297,7 @@ where
 {
     plan: &'a Plan,
     input: Elements<T>,
+    source: Option<&'a dyn Source>,
     reducer: R,
     out: Target<R::Out>,
 }
@@ -243,36 +306,66 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
     /// Folds the jobs of a range, each a block for a tile of results. Results go to the output, or the parts of blocks
     /// to `places`, where each result has one for each block.
     fn jobs(&self, range: Range<usize>, places: Option<Target<R::Acc>>) {
+        match self.source {
+            None => self.jobs_of(range, places, None),
+            Some(source) => source.open(self.plan.longest_run(), &mut |produce| {
+                self.jobs_of(range.clone(), places, Some(produce));
+            }),
+        }
+    }
+
+    /// The same with what computes the elements, if they do not lie at the input.
+    fn jobs_of(
+        &self,
+        range: Range<usize>,
+        places: Option<Target<R::Acc>>,
+        produce: Option<&mut Produce<'_>>,
+    ) {
         #[cfg(target_arch = "x86_64")]
         {
             // Wider registers shorten what is computed most; every instance more is time to build.
             let is_wide = const { matches!(T::DTYPE, DType::F64 | DType::F32) };
             if is_wide && is_x86_feature_detected!("avx512f") {
                 // SAFETY: the instructions are there.
-                return unsafe { self.jobs_avx512(range, places) };
+                return unsafe { self.jobs_avx512(range, places, produce) };
             }
             if is_x86_feature_detected!("avx2") {
                 // SAFETY: the instructions are there.
-                return unsafe { self.jobs_avx2(range, places) };
+                return unsafe { self.jobs_avx2(range, places, produce) };
             }
         }
-        self.jobs_here(range, places);
+        self.jobs_here(range, places, produce);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
-    unsafe fn jobs_avx512(&self, range: Range<usize>, places: Option<Target<R::Acc>>) {
-        self.jobs_here(range, places);
+    unsafe fn jobs_avx512(
+        &self,
+        range: Range<usize>,
+        places: Option<Target<R::Acc>>,
+        produce: Option<&mut Produce<'_>>,
+    ) {
+        self.jobs_here(range, places, produce);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    unsafe fn jobs_avx2(&self, range: Range<usize>, places: Option<Target<R::Acc>>) {
-        self.jobs_here(range, places);
+    unsafe fn jobs_avx2(
+        &self,
+        range: Range<usize>,
+        places: Option<Target<R::Acc>>,
+        produce: Option<&mut Produce<'_>>,
+    ) {
+        self.jobs_here(range, places, produce);
     }
 
     #[inline(always)]
-    fn jobs_here(&self, range: Range<usize>, places: Option<Target<R::Acc>>) {
+    fn jobs_here(
+        &self,
+        range: Range<usize>,
+        places: Option<Target<R::Acc>>,
+        mut produce: Option<&mut Produce<'_>>,
+    ) {
         let blocks = self.plan.blocks();
         let mut store = [const { MaybeUninit::<R::Acc>::uninit() }; MOST_CARRIED];
         for job in range {
@@ -286,7 +379,7 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
             let parts = unsafe { std::slice::from_raw_parts_mut(parts, results.len()) };
             let first = results.start;
             let [out, input] = self.plan.kept.offsets(first);
-            self.block(parts, input, self.plan.block(block));
+            self.block(parts, input, self.plan.block(block), &mut produce);
             match places {
                 None => self.leave(parts, out),
                 Some(places) => {
@@ -312,52 +405,93 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
 
     /// Folds the reduced elements of a block into the parts of results from `input` on.
     #[inline(always)]
-    fn block(&self, parts: &mut [R::Acc], input: isize, block: Range<usize>) {
+    fn block(
+        &self,
+        parts: &mut [R::Acc],
+        input: isize,
+        block: Range<usize>,
+        produce: &mut Option<&mut Produce<'_>>,
+    ) {
         let [_, step] = self.plan.kept.strides();
         match self.plan.way {
-            Way::Rows => self.carry_rows(parts, input, step, block),
-            Way::ShortRuns => self.fold_short(parts, input, step, block.len()),
+            Way::Rows => self.carry_rows(parts, input, step, block, produce),
+            Way::ShortRuns => {
+                let (from, input) = self.located(input, parts.len() * block.len(), produce);
+                self.fold_short(parts, from, input, step, block.len());
+            }
             Way::Runs => {
                 for (at, part) in (0_isize..).zip(parts) {
-                    *part = self.fold(input + at * step, block.clone());
+                    *part = self.fold(input + at * step, block.clone(), produce);
                 }
+            }
+        }
+    }
+
+    /// Where the `length` elements from an offset on lie: in the input, or where they have just been computed.
+    #[inline(always)]
+    fn located(
+        &self,
+        first: isize,
+        length: usize,
+        produce: &mut Option<&mut Produce<'_>>,
+    ) -> (Elements<T>, isize) {
+        match produce {
+            None => (self.input, first),
+            Some(produce) => {
+                let start = first.cast_unsigned();
+                (Elements::new(produce(start..start + length)), 0)
             }
         }
     }
 
     /// The element at an offset, as something carried.
     #[inline(always)]
-    fn enter(&self, offset: isize) -> R::Acc {
+    fn enter(&self, from: Elements<T>, offset: isize) -> R::Acc {
         // SAFETY: the walks reach indices of the input only.
-        self.reducer.enter(unsafe { self.input.at(offset).read() })
+        self.reducer.enter(unsafe { from.at(offset).read() })
     }
 
     /// Adds the reduced elements of `block` to each part, a row of results at a time.
     #[inline(always)]
-    fn carry_rows(&self, parts: &mut [R::Acc], input: isize, step: isize, block: Range<usize>) {
+    fn carry_rows(
+        &self,
+        parts: &mut [R::Acc],
+        input: isize,
+        step: isize,
+        block: Range<usize>,
+        produce: &mut Option<&mut Produce<'_>>,
+    ) {
         let [next] = self.plan.reduced.strides();
         self.plan.reduced.runs(block, |[offset], length| {
             for row in 0..length.cast_signed() {
                 let first = input + offset + row * next;
+                let (from, first) = self.located(first, parts.len(), produce);
                 if step == 1 {
-                    self.carry_row(parts, first, 1);
+                    self.carry_row(parts, from, first, 1);
                 } else {
-                    self.carry_row(parts, first, step);
+                    self.carry_row(parts, from, first, step);
                 }
             }
         });
     }
 
     #[inline(always)]
-    fn carry_row(&self, parts: &mut [R::Acc], first: isize, step: isize) {
+    fn carry_row(&self, parts: &mut [R::Acc], from: Elements<T>, first: isize, step: isize) {
         for (at, part) in (0_isize..).zip(parts) {
-            *part = self.reducer.combine(*part, self.enter(first + at * step));
+            *part = self.reducer.combine(*part, self.enter(from, first + at * step));
         }
     }
 
     /// Folds `count` elements for each part, some parts side by side.
     #[inline(always)]
-    fn fold_short(&self, parts: &mut [R::Acc], input: isize, step: isize, count: usize) {
+    fn fold_short(
+        &self,
+        parts: &mut [R::Acc],
+        from: Elements<T>,
+        input: isize,
+        step: isize,
+        count: usize,
+    ) {
         let [next] = self.plan.reduced.strides();
         let (groups, rest) = parts.as_chunks_mut::<SIDE_BY_SIDE>();
         let count = count.cast_signed();
@@ -366,7 +500,7 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
             let mut carried = *group;
             for at in 0..count {
                 for (part, result) in carried.iter_mut().zip(0_isize..) {
-                    let element = self.enter(first + result * step + at * next);
+                    let element = self.enter(from, first + result * step + at * next);
                     *part = self.reducer.combine(*part, element);
                 }
             }
@@ -375,7 +509,7 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
         }
         for part in rest {
             for at in 0..count {
-                *part = self.reducer.combine(*part, self.enter(first + at * next));
+                *part = self.reducer.combine(*part, self.enter(from, first + at * next));
             }
             first += step;
         }
@@ -383,15 +517,20 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
 
     /// The reduced elements of `block` for the result at `input`.
     #[inline(always)]
-    fn fold(&self, input: isize, block: Range<usize>) -> R::Acc {
+    fn fold(
+        &self,
+        input: isize,
+        block: Range<usize>,
+        produce: &mut Option<&mut Produce<'_>>,
+    ) -> R::Acc {
         let [step] = self.plan.reduced.strides();
         let mut whole = self.reducer.neutral();
         self.plan.reduced.runs(block, |[offset], length| {
-            let first = input + offset;
+            let (from, first) = self.located(input + offset, length, produce);
             let run = if step == 1 && length >= 8 * LANES {
-                self.fold_run::<LANES>(first, 1, length)
+                self.fold_run::<LANES>(from, first, 1, length)
             } else {
-                self.fold_run::<FEW_LANES>(first, step, length)
+                self.fold_run::<FEW_LANES>(from, first, step, length)
             };
             whole = self.reducer.combine(whole, run);
         });
@@ -399,19 +538,25 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
     }
 
     #[inline(always)]
-    fn fold_run<const N: usize>(&self, first: isize, step: isize, length: usize) -> R::Acc {
+    fn fold_run<const N: usize>(
+        &self,
+        from: Elements<T>,
+        first: isize,
+        step: isize,
+        length: usize,
+    ) -> R::Acc {
         let mut lanes = [self.reducer.neutral(); N];
         let groups = length / N;
         for group in 0..groups {
             let first = first + (group * N).cast_signed() * step;
             for (part, lane) in lanes.iter_mut().zip(0_isize..) {
-                *part = self.reducer.combine(*part, self.enter(first + lane * step));
+                *part = self.reducer.combine(*part, self.enter(from, first + lane * step));
             }
         }
         // In an array of its own: one that is indexed by a variable is not kept in registers.
         let mut rest = [self.reducer.neutral(); N];
         for (at, part) in (groups * N..length).zip(&mut rest) {
-            *part = self.enter(first + at.cast_signed() * step);
+            *part = self.enter(from, first + at.cast_signed() * step);
         }
         for (part, rest) in lanes.iter_mut().zip(rest) {
             *part = self.reducer.combine(*part, rest);

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// The most elements of a chunk.
-const CHUNK: usize = 512;
+pub(super) const CHUNK: usize = 512;
 /// The size of the largest element.
 const LARGEST: usize = 16;
 /// The longest run that is repeated in a buffer, so that a chunk from anywhere in it has half of the buffer at least.
@@ -46,7 +46,7 @@ pub(super) struct Streams {
 }
 
 /// How one operand is walked.
-struct Stream {
+pub(super) struct Stream {
     data: NonNull<u8>,
     size: usize,
     way: Way,
@@ -76,7 +76,7 @@ impl Streams {
         let dense = out.strides().is_none();
         let way = if dense { Way::Dense } else { Way::Strided(Walk::new(shape, [&strides])) };
         let input = |place: usize| match inputs.get(place) {
-            Some(input) => Stream::of(input, shape, to),
+            Some(input) => Stream::of(input, shape, input.data() == to),
             None => Stream { data: NonNull::dangling(), size: 0, way: Way::Dense },
         };
         Self {
@@ -100,7 +100,7 @@ impl Streams {
         let [out_buffer, buffers @ ..] = &mut buffers;
         let most = range.len().min(CHUNK);
         for (stream, buffer) in self.inputs[..self.count].iter().zip(&mut *buffers) {
-            stream.prepare(most, buffer);
+            stream.prepare(most, buffer.place());
         }
         let mut at = range.start;
         while at < range.end {
@@ -109,7 +109,7 @@ impl Streams {
             for (place, (stream, buffer)) in
                 self.inputs[..self.count].iter().zip(&mut *buffers).enumerate()
             {
-                places[place] = stream.read(at, length, buffer);
+                places[place] = stream.read(at, length, buffer.place());
             }
             let (to, direct) = match self.out.direct(at, length) {
                 Some(place) => (place, true),
@@ -128,14 +128,7 @@ impl Streams {
     /// The most elements from `at`, up to `most`, that end no later than the shortest long run there.
     fn chunk(&self, at: usize, most: usize) -> usize {
         let streams = self.inputs[..self.count].iter().chain([&self.out]);
-        streams.fold(most, |most, stream| match &stream.way {
-            Way::Strided(walk) if walk.axes()[0].extent >= LONG_RUN => {
-                let extent = walk.axes()[0].extent;
-                most.min(extent - at % extent)
-            }
-            Way::Periodic(run) => most.min(CHUNK - at % run.extent),
-            _ => most,
-        })
+        streams.fold(most, |most, stream| stream.most(at, most))
     }
 
     pub(super) fn elements(&self) -> usize {
@@ -153,7 +146,9 @@ pub(super) enum Writes {
 }
 
 impl Stream {
-    fn of(input: &Operand<'_>, shape: &Shape, out: NonNull<u8>) -> Self {
+    /// The stream of an operand in a shape that it broadcasts to; `overwritten` says that it is dense and lies where the
+    /// operation writes.
+    pub(super) fn of(input: &Operand<'_>, shape: &Shape, overwritten: bool) -> Self {
         let (data, size) = (input.data(), input.dtype().size());
         let stretched = input.shape().elements() != shape.elements();
         let way = if input.shape().elements() == 1 {
@@ -166,7 +161,7 @@ impl Stream {
                 }
                 _ => Way::Strided(walk),
             }
-        } else if data == out {
+        } else if overwritten {
             Way::Overwritten
         } else {
             Way::Dense
@@ -184,15 +179,37 @@ impl Stream {
         }))
     }
 
-    /// Fills the buffer of an operand of which all chunks are the same, but for where they begin.
-    fn prepare(&self, most: usize, buffer: &mut Buffer) {
+    /// How many elements of a buffer chunks of up to `most` need; none where all lie next to each other.
+    pub(super) fn buffered(&self, most: usize) -> usize {
         match &self.way {
-            Way::Constant => copy_run(self.size, self.data, 0, buffer.place(), 1, most),
+            Way::Dense => 0,
+            Way::Periodic(run) => CHUNK.min(most + run.extent),
+            Way::Overwritten | Way::Constant | Way::Strided(_) => most,
+        }
+    }
+
+    /// The most elements from `at`, up to `most`, that end no later than a long run there.
+    pub(super) fn most(&self, at: usize, most: usize) -> usize {
+        match &self.way {
+            Way::Strided(walk) if walk.axes()[0].extent >= LONG_RUN => {
+                let extent = walk.axes()[0].extent;
+                most.min(extent - at % extent)
+            }
+            Way::Periodic(run) => most.min(CHUNK - at % run.extent),
+            _ => most,
+        }
+    }
+
+    /// Fills the buffer of an operand of which all chunks are the same, but for where they begin.
+    pub(super) fn prepare(&self, most: usize, buffer: NonNull<u8>) {
+        match &self.way {
+            Way::Constant => copy_run(self.size, self.data, 0, buffer, 1, most),
             Way::Periodic(Axis { extent, strides: [stride] }) => {
-                for start in (0..CHUNK.min(most + extent)).step_by(*extent) {
+                let end = CHUNK.min(most + extent);
+                for start in (0..end).step_by(*extent) {
                     // SAFETY: the start is inside of the buffer.
-                    let to = unsafe { buffer.place().add(start * self.size) };
-                    copy_run(self.size, self.data, *stride, to, 1, (*extent).min(CHUNK - start));
+                    let to = unsafe { buffer.add(start * self.size) };
+                    copy_run(self.size, self.data, *stride, to, 1, (*extent).min(end - start));
                 }
             }
             Way::Dense | Way::Overwritten | Way::Strided(_) => {}
@@ -200,6 +217,7 @@ impl Stream {
     }
 
     /// Where the elements from `at` lie next to each other, if they do.
+    #[inline]
     fn direct(&self, at: usize, length: usize) -> Option<NonNull<u8>> {
         let offset = match &self.way {
             Way::Dense => at.cast_signed(),
@@ -219,11 +237,12 @@ impl Stream {
     }
 
     /// The elements from `at`, next to each other: where they lie, or in the buffer, which [`Stream::prepare`] has seen.
-    fn read(&self, at: usize, length: usize, buffer: &mut Buffer) -> NonNull<u8> {
+    #[inline]
+    pub(super) fn read(&self, at: usize, length: usize, to: NonNull<u8>) -> NonNull<u8> {
         if let Some(place) = self.direct(at, length) {
             return place;
         }
-        let (to, mut done) = (buffer.place(), 0);
+        let mut done = 0;
         let mut copy = |offset: isize, stride: isize, length: usize| {
             // SAFETY: the offsets are those of elements, and a chunk fits the buffer.
             unsafe {

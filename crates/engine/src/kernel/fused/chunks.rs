@@ -1,0 +1,151 @@
+//! The interpreter: chunks of a region's elements, step by step, on one thread.
+//!
+//! Registers and copies of strided operands lie on the stack: a chunk is chosen so that they fit.
+
+use std::{mem::MaybeUninit, ops::Range, ptr::NonNull, sync::atomic::Ordering};
+
+use smallvec::SmallVec;
+
+use super::{Run, plan::advanced};
+use crate::kernel::isa::Places;
+
+/// The bytes of registers and copies that lie on the stack, for small operands and for large ones.
+const LITTLE: usize = 8 << 10;
+const MUCH: usize = 64 << 10;
+
+/// Where the values go that are reduced.
+#[derive(Clone, Copy)]
+pub(super) enum Feed {
+    /// Nothing is.
+    Nowhere,
+    /// To consecutive elements from here.
+    At(NonNull<u8>),
+}
+
+/// Memory for registers and copies.
+#[repr(C, align(64))]
+struct Scratch<const BYTES: usize>([MaybeUninit<u8>; BYTES]);
+
+impl<const BYTES: usize> Scratch<BYTES> {
+    fn new() -> Self {
+        Self([const { MaybeUninit::uninit() }; BYTES])
+    }
+
+    fn place(&mut self) -> NonNull<u8> {
+        NonNull::from(&mut self.0).cast()
+    }
+}
+
+/// One thread's registers, and where everything is.
+pub(super) struct Chunks<'r> {
+    run: &'r Run<'r>,
+    slots: SmallVec<[NonNull<u8>; 32]>,
+    /// Copies of operands that do not lie next to each other.
+    copies: SmallVec<[NonNull<u8>; 8]>,
+}
+
+impl<'r> Chunks<'r> {
+    /// Calls `body` with registers of its own.
+    pub(super) fn with(run: &'r Run<'r>, body: impl FnOnce(&mut Chunks<'r>)) {
+        let (registers, mut end) = run.plan.registers(run.chunk);
+        let copies: SmallVec<[usize; 8]> = run
+            .streams
+            .iter()
+            .enumerate()
+            .map(|(input, stream)| match stream.buffered(run.chunk) {
+                0 => 0,
+                count => advanced(&mut end, count * run.plan.input_size(input)),
+            })
+            .collect();
+        if end <= LITTLE {
+            let mut scratch = Scratch::<LITTLE>::new();
+            Self::over(run, scratch.place(), &registers, &copies).used(body);
+        } else if end <= MUCH {
+            Self::with_much(run, &registers, &copies, body);
+        } else if let Some(mut scratch) = run.scratch(end) {
+            let data = scratch.as_operand_mut().data();
+            Self::over(run, data, &registers, &copies).used(body);
+        }
+    }
+
+    /// In a function of its own, so that small regions do not pay for a large frame.
+    #[inline(never)]
+    fn with_much(
+        run: &'r Run<'r>,
+        registers: &[usize],
+        copies: &[usize],
+        body: impl FnOnce(&mut Chunks<'r>),
+    ) {
+        let mut scratch = Scratch::<MUCH>::new();
+        Self::over(run, scratch.place(), registers, copies).used(body);
+    }
+
+    fn used(mut self, body: impl FnOnce(&mut Chunks<'r>)) {
+        body(&mut self);
+    }
+
+    /// Registers and copies at these starts of a scratch, which holds them all and outlives what is returned.
+    fn over(run: &'r Run<'r>, data: NonNull<u8>, registers: &[usize], copies: &[usize]) -> Self {
+        // SAFETY: the starts lie inside of the scratch.
+        let at = |start: &usize| unsafe { data.add(*start) };
+        let fixed = run.plan.slots() - registers.len();
+        let mut slots: SmallVec<[NonNull<u8>; 32]> = SmallVec::from_elem(data, fixed);
+        slots.extend(registers.iter().map(at));
+        let copies: SmallVec<[NonNull<u8>; 8]> = copies.iter().map(at).collect();
+        for (stream, &copy) in run.streams.iter().zip(&copies) {
+            stream.prepare(run.chunk, copy);
+        }
+        Chunks { run, slots, copies }
+    }
+
+    /// Computes the elements `range`, counted in column-major order; where those lie that are reduced.
+    pub(super) fn run(&mut self, range: Range<usize>, feed: Feed) -> NonNull<u8> {
+        let Run { plan, streams, outs, chunk, .. } = self.run;
+        let mut at = range.start;
+        while at < range.end {
+            let most = (*chunk).min(range.end - at);
+            let length = streams.iter().fold(most, |most, stream| stream.most(at, most));
+            for ((slot, stream), &copy) in self.slots.iter_mut().zip(streams).zip(&self.copies) {
+                *slot = stream.read(at, length, copy);
+            }
+            for (slot, out) in self.slots[plan.first_whole()..].iter_mut().zip(outs) {
+                // SAFETY: the range is inside of every result.
+                *slot = unsafe { out.data.add(at * out.size) };
+            }
+            if let Feed::At(feed) = feed {
+                // SAFETY: whoever feeds has room for the range.
+                let feed = unsafe { feed.add((at - range.start) * plan.feed_size()) };
+                self.slots[plan.feed()] = feed;
+            }
+            self.steps(length);
+            at += length;
+        }
+        match (plan.reduced_whole(), feed) {
+            // What is a result as well is read from there.
+            // SAFETY: the range is inside of every result.
+            (Some(whole), _) => unsafe { outs[whole].data.add(range.start * outs[whole].size) },
+            (None, Feed::At(feed)) => feed,
+            (None, Feed::Nowhere) => NonNull::dangling(),
+        }
+    }
+
+    /// All steps on a chunk. One that has no value for some element is remembered, and writes something there.
+    #[inline]
+    fn steps(&mut self, length: usize) {
+        let slots = &self.slots[..];
+        for (number, step) in self.run.plan.steps.iter().enumerate() {
+            let places: Places = step.from.map(|slot| slots[usize::from(slot)]);
+            // SAFETY: every slot of the step has so many elements of the dtype that the loop was chosen for, and the one
+            // that is written overlaps none that is read: registers are apart, results are written nowhere else, and
+            // operands that lie where a result is written are copied before.
+            unsafe {
+                if let Some(check) = &step.kernel.check
+                    && (check.finds)(&places, length, step.kernel.word)
+                {
+                    self.run.failed.fetch_min(number, Ordering::Relaxed);
+                }
+                (step.kernel.run)(slots[usize::from(step.to)], &places, length, step.kernel.word);
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Fused regions under the grants of the domain: memory for the results, and which operand's memory they may take.
+
+use std::sync::OnceLock;
+
+use smallvec::SmallVec;
+use tenferro_ops::{Input, Region, RegionResult, Results};
+use tenferro_provider::Workers;
+use tenferro_scope::Breadth;
+use tenferro_tensor::{AsOperand, Operand, Result, Tensor, Uninit};
+
+use crate::{
+    CpuEngine,
+    donation::FEWEST,
+    error::refused,
+    kernel::{self, Outs, RegionPlan},
+};
+
+impl CpuEngine {
+    /// Carries out a fused region, admitted by the domain.
+    ///
+    /// # Errors
+    /// As [`Region::run_by_steps`]; what the domain refuses.
+    pub fn run_region(&self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
+        let plan = region.plan(RegionPlan::new);
+        let bytes = region.shape().elements().saturating_mul(plan.cost());
+        let breadth = if self.domain().width() > 1 && kernel::pays(bytes) {
+            Breadth::Wide
+        } else {
+            Breadth::Narrow
+        };
+        self.domain().run(
+            breadth,
+            |guard| self.run_planned(&guard.workers(), region, &plan, inputs),
+            |error| refused("region", error),
+        )
+    }
+
+    /// The same inside of an admitted operation.
+    pub(super) fn run_fused(
+        &self,
+        workers: &dyn Workers,
+        region: &Region,
+        inputs: &mut [Input<'_>],
+    ) -> Result<Results> {
+        self.run_planned(workers, region, &region.plan(RegionPlan::new), inputs)
+    }
+
+    fn run_planned(
+        &self,
+        workers: &dyn Workers,
+        region: &Region,
+        plan: &RegionPlan,
+        inputs: &mut [Input<'_>],
+    ) -> Result<Results> {
+        region.check_operands(inputs)?;
+        let grant = self.grant(workers);
+        let mut overwritten: SmallVec<[bool; 8]> = SmallVec::from_elem(false, inputs.len());
+        let mut outs = Outs::new();
+        let mut reused: SmallVec<[(usize, usize); 2]> = SmallVec::new();
+        for (place, (result, meta)) in
+            region.results().iter().zip(region.result_metas()).enumerate()
+        {
+            let is_whole = matches!(result, RegionResult::Value(_));
+            let input = if is_whole && meta.shape.elements() >= FEWEST {
+                inputs.iter().position(|input| {
+                    matches!(input, Input::Owned(tensor) if tensor.dtype() == meta.dtype && *tensor.shape() == meta.shape)
+                })
+            } else {
+                None
+            };
+            let own = input.and_then(|input| Some((input, given(&mut inputs[input])?)));
+            outs.push(match own {
+                Some((input, own)) => {
+                    overwritten[input] = true;
+                    reused.push((input, place));
+                    own
+                }
+                None => grant.allocate("region", meta.dtype, meta.shape.clone())?,
+            });
+        }
+        let mut operands: SmallVec<[Operand<'_>; 8]> =
+            inputs.iter().map(AsOperand::as_operand).collect();
+        for (input, place) in reused {
+            let data = outs[place].as_operand_mut().data();
+            let meta = &region.inputs()[input];
+            // SAFETY: the memory was a tensor's of this dtype and shape, whose elements are there until they are
+            // written; the region reads an operand that lies where a result does before it writes there.
+            operands[input] = unsafe { Operand::from_raw(data, meta.dtype, &meta.shape, None) };
+        }
+        kernel::region(&grant, region, plan, &operands, &overwritten, &mut outs)?;
+        // SAFETY: a region that returns without an error has written every element of its results.
+        Ok(outs.into_iter().map(|out| unsafe { out.assume_init() }).collect())
+    }
+}
+
+/// The memory of a given operand that nobody shares; something else is left in its place.
+fn given(input: &mut Input<'_>) -> Option<Uninit> {
+    static NOTHING: OnceLock<Option<Tensor>> = OnceLock::new();
+    let nothing = NOTHING.get_or_init(|| Tensor::scalar(0_u8).ok()).clone()?;
+    let Input::Owned(tensor) = std::mem::replace(input, Input::Owned(nothing)) else {
+        unreachable!("invariant: the operand was just seen to be owned")
+    };
+    match tensor.into_uninit() {
+        Ok(memory) => Some(memory),
+        Err(tensor) => {
+            *input = Input::Owned(tensor);
+            None
+        }
+    }
+}
