@@ -33,7 +33,7 @@ type Wrong = (Box<Problem>, usize);
 /// use tenferro_program::{Parser, Program};
 ///
 /// let program = Parser::default().parse("program(x: f64[2], y: f64[2]) {
-///     # Lines may be annotated, and types left out.
+///     ## Lines may be annotated, and types left out.
 ///     z = mul(x, y)
 ///     s = sum(z) { axes: [0], keep: Drop }
 ///     return s, z
