@@ -14,6 +14,7 @@ mod layers;
 mod model;
 mod operations;
 mod peers;
+mod providers;
 mod source;
 mod step;
 mod test;
@@ -48,6 +49,7 @@ const COMMANDS: &[Command] = &[
     operations::COMMAND,
     bench::COMMAND,
     peers::COMMAND,
+    providers::COMMAND,
 ];
 
 /// The list of commands, as `cargo xtask --help` prints it.

@@ -4,21 +4,27 @@
 //! them in the same place. Only a Rust toolchain is needed; cargo-nextest is used where it is
 //! installed.
 
+use super::providers;
 use super::step::{Failure, Step};
 use super::{Command, Workspace};
 
 pub(super) const COMMAND: Command = Command {
     name: "test",
-    arguments: "[-- RUNNER-ARGUMENTS]",
+    arguments: "[--providers] [-- RUNNER-ARGUMENTS]",
     about: "run every test of the workspace",
     details: || {
         "Runs the documentation tests, then the rest through cargo-nextest where that is\n\
          installed and through `cargo test` elsewhere. Words after `--` go to that runner, and\n\
          narrow the run to it: the documentation tests are then left out. `-p PACKAGE` among\n\
-         them stands in for `--workspace`.\n"
+         them stands in for `--workspace`.\n\n\
+         `--providers` runs the tests of the libraries that `cargo xtask providers install` got, and\n\
+         no others; it says which ones are not there.\n"
             .to_owned()
     },
-    run: |workspace, arguments| {
+    run: |workspace, mut arguments| {
+        if arguments.flag("--providers") {
+            return loaded(workspace, &arguments.finish()?);
+        }
         let passed_on = arguments.finish()?;
         let runner = Runner::installed(workspace);
         if passed_on.is_empty() {
@@ -78,6 +84,29 @@ impl Runner {
 pub(super) fn documentation(workspace: &Workspace) -> Result<(), Failure> {
     Step::cargo(["test", "--doc", "--workspace"]).run(workspace.root())
 }
+
+/// Runs the tests of loaded libraries on those that are there.
+pub(super) fn loaded(workspace: &Workspace, passed_on: &[String]) -> Result<(), Failure> {
+    for name in providers::absent(workspace.root()) {
+        eprintln!(
+            "\n!! SKIPPED: {name} is not there; `cargo xtask providers install {name}` gets it\n"
+        );
+    }
+    let folder = providers::folder(workspace.root());
+    if providers::installed(workspace.root()).is_empty() {
+        return Ok(());
+    }
+    Step::cargo(["test", "-p", "tenferro-providers", "-p", "tenferro-cpu"])
+        .args(["--features", "tenferro-providers/loaded,tenferro-cpu/loaded"])
+        .args(["--test", "libraries", "--test", "loaded_backends"])
+        .args((!passed_on.is_empty()).then_some("--"))
+        .args(passed_on.iter().cloned())
+        .env(LIBRARIES, folder.to_string_lossy())
+        .run(workspace.root())
+}
+
+/// Names the folder of the libraries for tests that need real ones.
+const LIBRARIES: &str = "TENFERRO_TEST_LIBRARIES";
 
 #[cfg(test)]
 mod tests {

@@ -14,10 +14,10 @@ use tenferro_scope::{
 };
 use tenferro_tensor::{Error, Validation};
 
-use crate::{CpuBackend, Result, memory};
+use crate::{CpuBackend, Result, libraries::Libraries, memory};
 
 /// In whose name errors of building are.
-const OP: &str = "build";
+pub(super) const OP: &str = "build";
 
 /// The settings of a [`CpuBackend`].
 ///
@@ -36,6 +36,7 @@ pub struct CpuBackendBuilder {
     cpus: Option<CpuSet>,
     preference: Preference,
     providers: Vec<Arc<dyn Provider>>,
+    pub(super) libraries: Libraries,
     buffer_limit: Option<usize>,
     arbiter: Option<Arc<dyn Arbiter>>,
     policy: Option<Policy>,
@@ -163,7 +164,7 @@ impl CpuBackendBuilder {
     ///
     /// # Errors
     /// [`Error::BackendSource`] for 0 threads, an empty or foreign CPU set, threads that could not be pinned, and a
-    /// provider that is not there; [`Error::Validation`] if both an arbiter and a policy were given, or both an executor
+    /// provider that is not there or computes wrong results; [`Error::Validation`] if both an arbiter and a policy were given, or both an executor
     /// and pinning.
     pub fn build(self) -> Result<CpuBackend> {
         let sizing = Sizing::new(allowed_cpus(), self.cap);
@@ -173,7 +174,7 @@ impl CpuBackendBuilder {
             Placement::Floating => self.own_width(&sizing, &*arbiter),
             Placement::Pinned => self.cpus.as_ref().unwrap_or(arbiter.cpus()).len(),
         });
-        let registry = registry(self.providers)?;
+        let registry = registry(self.providers, self.libraries, &self.preference)?;
         let providers = registry.select(&self.preference).map_err(unavailable)?;
         let named = self.preference != Preference::Registered;
         let claim =
@@ -242,16 +243,50 @@ impl CpuBackendBuilder {
     }
 }
 
-/// The built-in providers and those that were added. Naive is there always, so that there is an answer.
-fn registry(added: Vec<Arc<dyn Provider>>) -> Result<Registry> {
-    let built_in: [Arc<dyn Provider>; 2] =
-        [Arc::new(Naive::default()), Arc::new(Native::default())];
-    built_in
-        .into_iter()
+/// The built-in providers, libraries, and those that were added. Naive is there always, so that there is an answer.
+fn registry(
+    added: Vec<Arc<dyn Provider>>,
+    libraries: Libraries,
+    preference: &Preference,
+) -> Result<Registry> {
+    let taken: Vec<&str> = added.iter().map(|provider| provider.name()).collect();
+    let loaded = libraries.load(preference, &taken)?;
+    let naive: Arc<dyn Provider> = Arc::new(Naive::default());
+    let native: Arc<dyn Provider> = Arc::new(Native::default());
+    let all = std::iter::once(naive).chain(loaded.found).chain([native]).chain(loaded.chosen);
+    let registry = all
         .chain(added)
         .try_fold(Registry::builder(), |registry, provider| registry.register(provider))
-        .map(provider::RegistryBuilder::build)
-        .map_err(unavailable)
+        .map_err(unavailable)?;
+    let known = tenferro_providers::LOADABLE.iter().fold(registry, |registry, name| {
+        match crate::libraries::ABSENT {
+            Absent::Disabled(feature) => registry.disabled(name, feature),
+            Absent::Missing(cause) => registry.missing(name, cause),
+        }
+    });
+    let missing = loaded.missing.iter();
+    Ok(missing.fold(known, |registry, (name, cause)| registry.missing(name, cause)).build())
+}
+
+/// What became of the libraries that a backend is to load.
+#[derive(Default)]
+pub(super) struct LoadedLibraries {
+    /// Those that the builder was given: preferred to the built-in providers.
+    pub(super) chosen: Vec<Arc<dyn Provider>>,
+    /// Those in the path, and those that the preference names.
+    pub(super) found: Vec<Arc<dyn Provider>>,
+    /// Names of those that are not there, and why.
+    pub(super) missing: Vec<(String, String)>,
+}
+
+/// Why a library that nobody asked for is not there.
+pub(super) enum Absent {
+    /// The feature that is off.
+    #[cfg_attr(feature = "loaded", expect(dead_code, reason = "the feature is on"))]
+    Disabled(&'static str),
+    /// What would bring it.
+    #[cfg_attr(not(feature = "loaded"), expect(dead_code, reason = "the feature is off"))]
+    Missing(&'static str),
 }
 
 /// The claim under which permits of `width` threads keep others out of a provider; `None` if that is not needed.

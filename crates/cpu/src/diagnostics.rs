@@ -4,7 +4,7 @@ use std::fmt;
 
 use tenferro_arbiter::{CpuSet, Sizing, Snapshot, Topology};
 use tenferro_engine::PoolStatistics;
-use tenferro_provider::{Provider, Reentrancy, ThreadOwnership};
+use tenferro_provider::{self as provider, Provider, Reentrancy, Registry, ThreadOwnership};
 use tenferro_scope::{Affinity, DomainOwnership, RuntimeIdentity};
 
 use crate::backend::Shared;
@@ -37,6 +37,8 @@ pub struct Diagnostics {
     pub providers: Vec<ProviderInfo>,
     /// The names of all registered providers.
     pub registered: Vec<String>,
+    /// Providers that are known by name and not there.
+    pub absent: Vec<AbsentProvider>,
     /// The memory of dropped tensors.
     pub buffers: PoolStatistics,
     /// Who holds CPUs and who waits, of everybody who shares the arbiter.
@@ -57,6 +59,32 @@ pub struct ProviderInfo {
     pub reentrancy: Reentrancy,
     /// Its dtypes, as one text.
     pub dtypes: String,
+    /// What there is to know beyond that, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A provider that is known by name and not there.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AbsentProvider {
+    /// Its name.
+    pub name: String,
+    /// Why it is not there.
+    pub reason: String,
+}
+
+impl AbsentProvider {
+    fn of(registry: &Registry, name: &str) -> Self {
+        let reason = match registry.get(name) {
+            Err(provider::Error::Disabled { feature, .. }) => {
+                format!("disabled in this build: the feature `{feature}` is off")
+            }
+            Err(provider::Error::NotFound { cause: Some(cause), .. }) => cause,
+            Err(other) => other.to_string(),
+            Ok(_) => String::new(),
+        };
+        Self { name: name.to_owned(), reason }
+    }
 }
 
 impl ProviderInfo {
@@ -68,6 +96,7 @@ impl ProviderInfo {
             threads: capabilities.threads,
             reentrancy: capabilities.reentrancy,
             dtypes: capabilities.dtypes.to_string(),
+            notes: provider.notes().to_vec(),
         }
     }
 }
@@ -89,6 +118,11 @@ impl Diagnostics {
             default_float_state: tenferro_engine::has_default_float_state(),
             providers: engine.providers().iter().map(ProviderInfo::of).collect(),
             registered: setting.registry.iter().map(|p| p.name().to_owned()).collect(),
+            absent: setting
+                .registry
+                .absent()
+                .map(|name| AbsentProvider::of(&setting.registry, name))
+                .collect(),
             buffers: engine.pool().statistics(),
             arbiter: domain.arbiter().snapshot(),
         }
@@ -117,6 +151,9 @@ impl fmt::Display for Diagnostics {
                 provider.reentrancy,
                 provider.dtypes
             )?;
+            for note in &provider.notes {
+                writeln!(f, "    {note}")?;
+            }
         }
         if !self.default_float_state {
             writeln!(

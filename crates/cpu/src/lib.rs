@@ -8,13 +8,21 @@ mod backend;
 mod builder;
 mod diagnostics;
 mod lanes;
+#[cfg(feature = "loaded")]
+mod libraries;
+#[cfg(not(feature = "loaded"))]
+#[path = "no_libraries.rs"]
+mod libraries;
 mod memory;
 
 pub use backend::CpuBackend;
 pub use builder::CpuBackendBuilder;
-pub use diagnostics::{Diagnostics, ProviderInfo};
+pub use diagnostics::{AbsentProvider, Diagnostics, ProviderInfo};
 /// How long the opening of a scope waits, and what ends the wait.
 pub use tenferro_arbiter::{CancelToken, Patience};
+/// BLAS libraries that a backend loads: which ones, and how they are used.
+#[cfg(feature = "loaded")]
+pub use tenferro_providers::{cblas::Threading, loaded};
 /// How many lanes a scope is divided into, and which one a closure runs in.
 pub use tenferro_scope::{Lane, LaneCount};
 /// What a call on a backend refuses: the error of tensors.

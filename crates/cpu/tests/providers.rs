@@ -131,11 +131,22 @@ fn x40_an_unknown_or_duplicate_provider_is_a_typed_error() {
         Error::BackendSource { source, .. } => *source.downcast::<provider::Error>().unwrap(),
         other => panic!("{other:?}"),
     };
-    let unknown = source(CpuBackend::builder().provider("mkl"));
-    assert!(matches!(&unknown, provider::Error::NotFound { name, .. } if name == "mkl"));
-    insta::assert_snapshot!(unknown, @"provider `mkl` was not found: no provider of this name is known; available: native, naive");
+    let unknown = source(CpuBackend::builder().provider("atlas"));
+    assert!(matches!(&unknown, provider::Error::NotFound { name, .. } if name == "atlas"));
+    insta::assert_snapshot!(unknown, @"provider `atlas` was not found: no provider of this name is known; available: native, naive");
     let duplicate = source(CpuBackend::builder().register_provider(Arc::new(Naive::new())));
     assert!(matches!(duplicate, provider::Error::Duplicate { name } if name == "naive"));
+}
+
+#[cfg(not(feature = "loaded"))]
+#[test]
+fn x44_a_library_is_disabled_in_a_build_that_cannot_load_one() {
+    let Err(Error::BackendSource { source, .. }) = CpuBackend::builder().provider("mkl").build()
+    else {
+        panic!("it was built");
+    };
+    let disabled = source.downcast_ref::<provider::Error>().unwrap();
+    assert!(matches!(disabled, provider::Error::Disabled { feature, .. } if feature == "loaded"));
 }
 
 #[test]

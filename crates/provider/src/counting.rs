@@ -71,6 +71,10 @@ impl Provider for Counting {
         self.inner.capabilities()
     }
 
+    fn notes(&self) -> &[String] {
+        self.inner.notes()
+    }
+
     fn product(&self, request: &mut Product<'_>, workers: &dyn Workers) -> Result<Outcome, Error> {
         let outcome = self.inner.product(request, workers);
         self.calls.lock().push(Call {

@@ -4,6 +4,7 @@ use tenferro_tensor::{DType, Factor, Validation};
 
 use crate::{
     Reason,
+    conformance::Failure,
     lapack::{Breakdown, Routine},
 };
 
@@ -43,6 +44,20 @@ pub enum Error {
     Duplicate {
         /// The name that is taken.
         name: String,
+    },
+    /// A provider computes wrong results, which the self-test found: it is not registered.
+    #[error(
+        "provider `{name}` {version} was refused, because its self-test failed: {failure}; use another build of it, or \
+         another provider"
+    )]
+    Refused {
+        /// Its name.
+        name: String,
+        /// Its version.
+        version: String,
+        /// The product that came out wrong, and how.
+        #[source]
+        failure: Box<Failure>,
     },
     /// No provider of the chain does what was asked; the output is untouched.
     #[error(

@@ -23,6 +23,11 @@ pub trait Provider: Send + Sync {
     /// What it can do.
     fn capabilities(&self) -> &Capabilities;
 
+    /// What a user should know beyond that, a sentence each: where it was found, how it was built, what it was denied.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+
     /// Computes `request`, with no more threads than `workers` has.
     ///
     /// The request stays the caller's, who asks the next provider after [`Outcome::Unsupported`]; then no element of

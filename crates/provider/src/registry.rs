@@ -54,12 +54,18 @@ impl RegistryBuilder {
     /// [`Error::Duplicate`] if its name is taken.
     pub fn register(mut self, provider: Arc<dyn Provider>) -> Result<Self, Error> {
         let name = provider.name();
-        if self.0.providers.iter().any(|other| other.name() == name) {
+        if self.contains(name) {
             return Err(Error::Duplicate { name: name.to_owned() });
         }
         self.0.absent.remove(name);
         self.0.providers.push(provider);
         Ok(self)
+    }
+
+    /// Whether a provider of this name was added.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.providers.iter().any(|provider| provider.name() == name)
     }
 
     /// Says that a provider is known but was not compiled in, and which feature would do it.
@@ -81,7 +87,7 @@ impl RegistryBuilder {
     }
 
     fn absent(mut self, name: &str, absence: Absence) -> Self {
-        if !self.0.providers.iter().any(|provider| provider.name() == name) {
+        if !self.contains(name) {
             self.0.absent.insert(name.to_owned(), absence);
         }
         self
@@ -119,6 +125,11 @@ impl Registry {
     /// The providers that are there, most preferred first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<dyn Provider>> + ExactSizeIterator {
         self.0.providers.iter().rev()
+    }
+
+    /// The names that are known and not there, in alphabetical order; [`Registry::get`] says why.
+    pub fn absent(&self) -> impl Iterator<Item = &str> {
+        self.0.absent.keys().map(String::as_str)
     }
 
     /// The providers to ask under a preference, most preferred first.

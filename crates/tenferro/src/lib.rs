@@ -16,9 +16,14 @@
 #![forbid(unsafe_code)]
 
 pub use tenferro_cpu::{
-    CancelToken, CpuBackend, CpuBackendBuilder, Diagnostics, Error, Patience, ProviderInfo, Result,
+    AbsentProvider, CancelToken, CpuBackend, CpuBackendBuilder, Diagnostics, Error, Patience,
+    ProviderInfo, Result,
 };
 pub use tenferro_tensor::{DType, Shape, Tensor, TensorView, TensorViewMut, TypedTensor};
+
+/// BLAS libraries that a backend loads.
+#[cfg(feature = "loaded")]
+pub use tenferro_cpu::{Threading, loaded};
 
 /// Derivatives of eager computations, to any order.
 pub use tenferro_ad as ad;

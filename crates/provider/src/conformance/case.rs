@@ -172,6 +172,17 @@ pub(super) fn thresholds() -> Vec<Extents> {
     shapes
 }
 
+/// Products at the sizes where libraries go from one kernel to another: few, because each is tried several times.
+pub(super) fn kernel_changes() -> Vec<Extents> {
+    vec![
+        Extents::new(64, 64, 64, 1),
+        Extents::new(65, 33, 40, 1),
+        Extents::new(1, 129, 130, 1),
+        Extents::new(130, 1, 129, 1),
+        Extents::new(1, 1, 300, 2),
+    ]
+}
+
 /// Shapes that are worth more than one thread.
 pub(super) fn wide() -> Vec<Extents> {
     vec![Extents::new(130, 66, 17, 1), Extents::new(24, 9, 12, 24)]

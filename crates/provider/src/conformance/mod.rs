@@ -21,7 +21,7 @@ pub use check::Defect;
 pub use placement::Placement;
 pub use threads::Threads;
 
-use crate::{Determinism, Provider};
+use crate::{Determinism, Error, Provider};
 
 /// A defect that the suite found, and the product that shows it.
 #[derive(Debug, thiserror::Error)]
@@ -176,6 +176,23 @@ impl Suite {
         }
         Ok(())
     }
+}
+
+/// Tries a provider before it is registered: tiny products, and some where libraries change their kernels.
+///
+/// Meant for code that is found at run time. It takes a fraction of a second and runs on one thread, but for a sweep of
+/// a few small products.
+///
+/// # Errors
+/// [`Error::Refused`], which names the provider, with the first [`Failure`] found.
+pub fn self_test(provider: &dyn Provider) -> Result<Report, Error> {
+    Suite::quick().with_extents(case::kernel_changes()).run(provider).map_err(|failure| {
+        Error::Refused {
+            name: provider.name().to_owned(),
+            version: provider.version().to_owned(),
+            failure: Box::new(failure),
+        }
+    })
 }
 
 /// Runs the full suite on a provider.
