@@ -6,7 +6,7 @@
 use std::{path::PathBuf, time::Instant};
 
 use tenferro::{
-    CpuBackend, DType, ProviderInfo, Shape, Tensor, TensorView,
+    CpuBackend, Shape, Tensor, TensorView,
     arbiter::Recording,
     einsum::{self, Cost, Path, Plan, Subscripts},
     tensor::{AsOperand, Operand},
@@ -14,6 +14,7 @@ use tenferro::{
 
 use crate::{
     failure::Failure,
+    machine::{Machine, provider},
     npy::{self, Array, Input, Order},
     output::Destination,
     progress::Progress,
@@ -40,12 +41,8 @@ pub(super) struct Arguments {
     /// The order of the elements in the output
     #[arg(long, value_enum, default_value_t)]
     order: Order,
-    /// The most threads to use [default: what this process may use]
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
-    /// The provider of matrix products; `tenferro doctor` lists them [default: chosen by the library]
-    #[arg(long, value_name = "NAME")]
-    provider: Option<String>,
+    #[command(flatten)]
+    machine: Machine,
     /// Record who holds CPUs and who waits for them, as Chrome trace events that Perfetto opens
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -72,10 +69,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
     let dtype = inputs[0].dtype();
     let plan = plan(&subscripts, &inputs, arguments.order)?;
     let cost = plan.cost(dtype);
-    let operands: Vec<FileReport> = inputs.iter().map(describe).collect();
+    let operands: Vec<FileReport> = inputs.iter().map(FileReport::of).collect();
     let destination = Destination::check(&arguments.output)?;
     let traced = arguments.trace.as_deref().map(Destination::check).transpose()?;
-    let backend = backend(arguments)?;
+    let backend = arguments.machine.backend()?;
 
     let bytes = inputs.iter().map(Input::bytes).sum();
     let progress = Progress::new(cost.flops, bytes);
@@ -149,18 +146,6 @@ struct Done {
     width: usize,
 }
 
-/// A backend with the settings that the user asks for.
-fn backend(arguments: &Arguments) -> Result<CpuBackend, Failure> {
-    let mut builder = CpuBackend::builder();
-    if let Some(threads) = arguments.threads {
-        builder = builder.threads(threads);
-    }
-    if let Some(provider) = &arguments.provider {
-        builder = builder.provider(provider);
-    }
-    builder.build().map_err(Failure::Backend)
-}
-
 /// Contracts the arrays inside one execution scope.
 fn contract(
     backend: &CpuBackend,
@@ -185,25 +170,6 @@ fn contract(
         Ok(Done { result, seconds, width })
     });
     done.map_err(Failure::Backend)?
-}
-
-/// Who multiplies matrices of this dtype: the most preferred provider that has it.
-fn provider(backend: &CpuBackend, dtype: DType) -> String {
-    // Truth values are counted in f32.
-    let dtype = if dtype == DType::Bool { DType::F32 } else { dtype };
-    let providers = backend.diagnostics().providers;
-    let has =
-        |provider: &&ProviderInfo| provider.dtypes.split(' ').any(|name| name == dtype.name());
-    providers.iter().find(has).map_or_else(|| "none".to_owned(), |provider| provider.name.clone())
-}
-
-fn describe(input: &Input) -> FileReport {
-    FileReport {
-        path: input.path().display().to_string(),
-        shape: input.shape().to_vec(),
-        dtype: input.dtype().name(),
-        order: input.order(),
-    }
 }
 
 fn report(

@@ -5,7 +5,7 @@
 
 use std::{io, path::PathBuf};
 
-use tenferro::{einsum, tensor};
+use tenferro::{einsum, program, tensor};
 
 use crate::npy;
 
@@ -47,6 +47,39 @@ pub(super) enum Failure {
     /// Subscripts cannot be read, or the contraction failed.
     #[error(transparent)]
     Einsum(#[from] einsum::Error),
+    /// The text of a program cannot be read.
+    #[error("{}: {}", path.display(), text_problem(error))]
+    Text {
+        path: PathBuf,
+        #[source]
+        error: io::Error,
+    },
+    /// A text is no program, or the program failed.
+    #[error("{}: {error}", path.display())]
+    Program {
+        path: PathBuf,
+        #[source]
+        error: program::Error,
+    },
+    /// A file does not fit the input of a program.
+    #[error("{}: {error}", path.display())]
+    ProgramInput {
+        path: PathBuf,
+        #[source]
+        error: program::Error,
+    },
+    /// Results and outputs are not the same number.
+    #[error(
+        "{}: the program has {results} results and {named} outputs are named; give -o once for each result, in order",
+        path.display()
+    )]
+    Outputs { path: PathBuf, results: usize, named: usize },
+    /// A result cannot be written as an array.
+    #[error(
+        "{}: result {result} holds {dtype}, which NumPy does not have; let the program convert it",
+        path.display()
+    )]
+    ForeignResult { path: PathBuf, result: usize, dtype: tensor::DType },
     /// The backend cannot be built, or cannot open a scope.
     #[error("{}", cause(.0))]
     Backend(#[source] tensor::Error),
@@ -82,6 +115,16 @@ impl Failure {
             }
         }
         line
+    }
+}
+
+/// Why a text cannot be read.
+fn text_problem(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        io::ErrorKind::IsADirectory => "is a directory".to_owned(),
+        io::ErrorKind::InvalidData => "is no text (UTF-8)".to_owned(),
+        _ => error.to_string(),
     }
 }
 

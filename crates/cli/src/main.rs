@@ -1,4 +1,4 @@
-//! The tenferro program: contract NumPy files and explain this machine.
+//! The tenferro program: contract NumPy files, run programs on them, and explain this machine.
 //!
 //! Results go to standard output, everything else to standard error. A failure is one line there and exit code 2. The
 //! program computes nothing itself: it reads, calls the library and writes.
@@ -8,10 +8,12 @@
 mod contract;
 mod doctor;
 mod failure;
+mod machine;
 mod npy;
 mod output;
 mod progress;
 mod report;
+mod run;
 
 use std::{
     io::{self, Write},
@@ -22,7 +24,7 @@ use clap::{Parser, Subcommand, error::ErrorKind};
 
 use failure::Failure;
 
-/// Contract NumPy files and explain this machine.
+/// Contract NumPy files, run programs on them, and explain this machine.
 #[derive(Parser)]
 #[command(name = "tenferro", version, max_term_width = 100)]
 struct Arguments {
@@ -33,6 +35,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Contract(contract::Arguments),
+    Run(run::Arguments),
     Doctor(doctor::Arguments),
 }
 
@@ -59,6 +62,7 @@ fn run() -> Result<(), Failure> {
     };
     let text = match &arguments.command {
         Command::Contract(arguments) => contract::run(arguments)?,
+        Command::Run(arguments) => run::run(arguments)?,
         Command::Doctor(arguments) => doctor::run(arguments)?,
     };
     print(&text)
@@ -67,7 +71,7 @@ fn run() -> Result<(), Failure> {
 /// The first paragraph of what the parser says, as one line.
 fn usage(error: &clap::Error) -> Failure {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return Failure::Usage("a command is needed, contract or doctor".to_owned());
+        return Failure::Usage("a command is needed: contract, run or doctor".to_owned());
     }
     let text = error.render().to_string();
     let paragraph = text.split("\n\n").next().unwrap_or_default();

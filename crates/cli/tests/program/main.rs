@@ -9,3 +9,4 @@ mod numpy;
 mod outputs;
 mod printing;
 mod refusals;
+mod running;
