@@ -64,6 +64,10 @@ impl CpuBackend {
         CpuBackendBuilder::default()
     }
 
+    pub(super) fn engine(&self) -> &CpuEngine {
+        &self.shared.engine
+    }
+
     /// Runs `operation` in one execution scope, on the calling thread.
     ///
     /// Clones of this backend run operations inside without entering the executor or acquiring a permit again: any

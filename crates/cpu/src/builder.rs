@@ -1,20 +1,22 @@
 //! The settings of a backend, and how its parts are put together.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use tenferro_arbiter::{
     Arbiter, ClaimKind, CpuSet, FairArbiter, Policy, ProviderClaim, ProviderKey, Sizing,
     allowed_cpus, process_arbiter,
 };
 use tenferro_engine::{CpuEngine, refused};
-use tenferro_provider::{self as provider, Exclusion, Preference, Provider, Registry};
+use tenferro_provider::{
+    self as provider, Exclusion, Preference, Provider, Registry, choice::Store,
+};
 use tenferro_providers::{Naive, Native};
 use tenferro_scope::{
     self as scope, DomainConfig, DomainOwnership, Executor, ResourceDomain, WaitLimit,
 };
 use tenferro_tensor::{Error, Validation};
 
-use crate::{CpuBackend, Result, libraries::Libraries, memory};
+use crate::{CpuBackend, Result, calibration, libraries::Libraries, memory};
 
 /// In whose name errors of building are.
 pub(super) const OP: &str = "build";
@@ -37,12 +39,25 @@ pub struct CpuBackendBuilder {
     preference: Preference,
     providers: Vec<Arc<dyn Provider>>,
     pub(super) libraries: Libraries,
+    calibration: Calibration,
     buffer_limit: Option<usize>,
     arbiter: Option<Arc<dyn Arbiter>>,
     policy: Option<Policy>,
     wait_limit: WaitLimit,
     executor: Option<(DomainOwnership, Arc<dyn Executor>)>,
     placement: Placement,
+}
+
+/// Where choices of `Preference::Auto` are kept between processes.
+#[derive(Default)]
+enum Calibration {
+    /// In the user's cache.
+    #[default]
+    Cached,
+    /// In this folder.
+    Folder(PathBuf),
+    /// Nowhere.
+    Forgotten,
 }
 
 /// Where the threads of a backend run.
@@ -53,6 +68,17 @@ enum Placement {
     Floating,
     /// Bound to the CPU set.
     Pinned,
+}
+
+impl Calibration {
+    fn store(self) -> Option<Store> {
+        let folder = match self {
+            Calibration::Cached => calibration::default_folder()?,
+            Calibration::Folder(folder) => folder,
+            Calibration::Forgotten => return None,
+        };
+        Some(Store::new(folder, calibration::cpu_model()))
+    }
 }
 
 /// How a backend came to its size and providers, for diagnostics.
@@ -93,6 +119,23 @@ impl CpuBackendBuilder {
     pub fn provider_preference(mut self, preference: Preference) -> Self {
         self.preference = preference;
         self
+    }
+
+    /// The folder in which the choices of `Preference::Auto` are kept between processes; `None` for nowhere.
+    ///
+    /// Unless said it is `tenferro` in the folder `XDG_CACHE_HOME`, or in `.cache` of `HOME`. A file there holds for one model of
+    /// CPU and one set of providers and versions.
+    pub fn calibration_folder(mut self, folder: Option<PathBuf>) -> Self {
+        self.calibration = folder.map_or(Calibration::Forgotten, Calibration::Folder);
+        self
+    }
+
+    /// The providers that a backend with these settings could choose among.
+    ///
+    /// # Errors
+    /// [`Error::BackendSource`] for two providers of one name, and for a library that was asked for and is not usable.
+    pub fn registry(self) -> Result<Registry> {
+        registry(self.providers, self.libraries, &self.preference)
     }
 
     /// Adds a provider to the built-in ones. It is preferred to them.
@@ -176,7 +219,11 @@ impl CpuBackendBuilder {
         });
         let registry = registry(self.providers, self.libraries, &self.preference)?;
         let providers = registry.select(&self.preference).map_err(unavailable)?;
-        let named = self.preference != Preference::Registered;
+        let providers = match self.preference {
+            Preference::Auto => providers.choosing(self.calibration.store()),
+            _ => providers,
+        };
+        let named = !matches!(self.preference, Preference::Registered | Preference::Auto);
         let claim =
             if named { providers.first().and_then(|first| claim(first, width)) } else { None };
         let providers = if claim.is_some() { providers.holding_first() } else { providers };

@@ -4,7 +4,10 @@ use std::fmt;
 
 use tenferro_arbiter::{CpuSet, Sizing, Snapshot, Topology};
 use tenferro_engine::PoolStatistics;
-use tenferro_provider::{self as provider, Provider, Reentrancy, Registry, ThreadOwnership};
+use tenferro_provider::{
+    self as provider, Provider, Reentrancy, Registry, ThreadOwnership,
+    choice::{Choice, Entry},
+};
 use tenferro_scope::{Affinity, DomainOwnership, RuntimeIdentity};
 
 use crate::backend::Shared;
@@ -35,6 +38,8 @@ pub struct Diagnostics {
     pub default_float_state: bool,
     /// Who computes products, most preferred first.
     pub providers: Vec<ProviderInfo>,
+    /// Which provider is chosen for each class of products, where that is measured.
+    pub choices: Vec<Entry>,
     /// The names of all registered providers.
     pub registered: Vec<String>,
     /// Providers that are known by name and not there.
@@ -117,6 +122,7 @@ impl Diagnostics {
             fan_outs: domain.fan_outs(),
             default_float_state: tenferro_engine::has_default_float_state(),
             providers: engine.providers().iter().map(ProviderInfo::of).collect(),
+            choices: engine.providers().choice().map(Choice::table).unwrap_or_default(),
             registered: setting.registry.iter().map(|p| p.name().to_owned()).collect(),
             absent: setting
                 .registry
@@ -154,6 +160,10 @@ impl fmt::Display for Diagnostics {
             for note in &provider.notes {
                 writeln!(f, "    {note}")?;
             }
+        }
+        for Entry { class, chosen, .. } in &self.choices {
+            let chosen = chosen.as_deref().unwrap_or("being compared");
+            writeln!(f, "  choice: {class}: {chosen}")?;
         }
         if !self.default_float_state {
             writeln!(

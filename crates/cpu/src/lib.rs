@@ -6,6 +6,8 @@
 
 mod backend;
 mod builder;
+mod calibration;
+mod choices;
 mod diagnostics;
 mod lanes;
 #[cfg(feature = "loaded")]

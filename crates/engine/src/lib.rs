@@ -5,6 +5,7 @@
 //!
 //! Invariant: no lock is held while a kernel or a closure of the caller's runs.
 
+mod calibration;
 mod donation;
 mod engine;
 mod error;

@@ -150,6 +150,9 @@ pub struct Capabilities {
     pub reentrancy: Reentrancy,
     /// Whether it works after a fork.
     pub fork: Fork,
+    /// Whether it is there to be right rather than fast. It still answers where nobody else does, but is not among those
+    /// that the fastest is chosen from: comparing would make somebody wait.
+    pub reference: bool,
     /// The LAPACK routines on offer, each in all four dtypes.
     pub lapack: Routines,
 }
@@ -168,6 +171,7 @@ impl Capabilities {
             threads: ThreadOwnership::Caller,
             reentrancy: Reentrancy::Concurrent,
             fork: Fork::Survives,
+            reference: false,
             lapack: Routines::default(),
         }
     }

@@ -7,7 +7,9 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    ClaimUse, Error, Exclusion, Outcome, Product, Provider, Reason, Sequential, Workers, lapack,
+    ClaimUse, Error, Exclusion, Outcome, Product, Provider, Reason, Sequential, Workers,
+    choice::{Choice, Store},
+    lapack,
 };
 
 /// Who was asked, in order, and what each said.
@@ -19,19 +21,36 @@ pub struct Chain {
     providers: Arc<[Arc<dyn Provider>]>,
     /// How many of the first providers the caller holds against others.
     held: usize,
+    /// Who is asked first for a product, if that depends on it.
+    choice: Option<Arc<Choice>>,
 }
 
 impl Chain {
     /// The chain of these providers, most preferred first.
     #[must_use]
     pub fn new(providers: impl IntoIterator<Item = Arc<dyn Provider>>) -> Self {
-        Self { providers: providers.into_iter().collect(), held: 0 }
+        Self { providers: providers.into_iter().collect(), held: 0, choice: None }
     }
 
     /// The same chain for a caller whose permits for several threads keep others out of its first provider.
     #[must_use]
     pub fn holding_first(self) -> Self {
         Self { held: 1, ..self }
+    }
+
+    /// The same providers, of which the fastest for each product is asked first, as `store` remembers or calls tell.
+    ///
+    /// Several threads of a provider that must be alone are not used: nobody is kept out of it.
+    #[must_use]
+    pub fn choosing(self, store: Option<Store>) -> Self {
+        let choice = Arc::new(Choice::new(self.iter(), store));
+        Self { choice: Some(choice), held: 0, ..self }
+    }
+
+    /// How the fastest provider is chosen; `None` if the order alone decides.
+    #[must_use]
+    pub fn choice(&self) -> Option<&Choice> {
+        self.choice.as_deref()
     }
 
     /// The most preferred provider; `None` for an empty chain.
@@ -58,8 +77,10 @@ impl Chain {
         request: &mut Product<'_>,
         workers: &dyn Workers,
     ) -> Result<&dyn Provider, Error> {
-        self.ask(workers, |provider, workers| provider.product(request, workers))?
-            .map_err(|refusals| Error::Unsupported { refusals })
+        match &self.choice {
+            Some(choice) => choice.product(self, request, workers),
+            None => self.product_from(0, request, workers),
+        }
     }
 
     /// Asks for a LAPACK routine as [`Chain::product`] does for a product.
@@ -72,34 +93,77 @@ impl Chain {
         workers: &dyn Workers,
     ) -> Result<&dyn Provider, Error> {
         let (routine, dtype) = (request.routine(), request.dtype());
-        self.ask(workers, |provider, workers| provider.lapack(request, workers))?
+        self.ask(0, workers, |provider, workers| provider.lapack(request, workers))?
             .map_err(|refusals| Error::NoRoutine { routine, dtype, refusals })
     }
 
-    /// Who executed, or what everybody said who refused.
+    /// As [`Chain::product`] without a choice, but one provider is asked before all others.
+    #[inline]
+    pub(super) fn product_from(
+        &self,
+        first: usize,
+        request: &mut Product<'_>,
+        workers: &dyn Workers,
+    ) -> Result<&dyn Provider, Error> {
+        self.ask(first, workers, |provider, workers| provider.product(request, workers))?
+            .map_err(|refusals| Error::Unsupported { refusals })
+    }
+
+    /// Asks one provider and no other.
+    pub(super) fn product_at(
+        &self,
+        place: usize,
+        request: &mut Product<'_>,
+        workers: &dyn Workers,
+    ) -> Result<(&dyn Provider, Outcome), Error> {
+        let call =
+            |provider: &dyn Provider, workers: &dyn Workers| provider.product(request, workers);
+        Ok((&*self.providers[place], self.ask_at(place, workers, call)?))
+    }
+
+    /// Who executed, or what everybody said who refused; `first` is the place of the one asked first.
     #[inline]
     fn ask(
         &self,
+        first: usize,
         workers: &dyn Workers,
         mut call: impl FnMut(&dyn Provider, &dyn Workers) -> Result<Outcome, Error>,
     ) -> Result<Result<&dyn Provider, Refusals>, Error> {
         // Allocates nothing unless a provider refuses.
         let mut refusals = Vec::new();
-        for (place, provider) in self.iter().enumerate() {
-            let held = place < self.held;
-            if held && workers.claim_use() == ClaimUse::Nothing {
-                refusals.push((provider.name().to_owned(), Reason::Held));
-                continue;
+        if let Some(provider) = self.providers.get(first) {
+            match self.ask_at(first, workers, &mut call)? {
+                Outcome::Executed => return Ok(Ok(&**provider)),
+                Outcome::Unsupported(reason) => refusals.push((provider.name().to_owned(), reason)),
             }
-            let alone = provider.capabilities().exclusion(workers.width()) != Exclusion::Free;
-            let whole = held && workers.claim_use() == ClaimUse::Whole;
-            let workers = if alone && !whole { &Sequential } else { workers };
-            match call(provider, workers)? {
+        }
+        for place in (0..self.providers.len()).filter(|&place| place != first) {
+            let provider = &*self.providers[place];
+            match self.ask_at(place, workers, &mut call)? {
                 Outcome::Executed => return Ok(Ok(provider)),
                 Outcome::Unsupported(reason) => refusals.push((provider.name().to_owned(), reason)),
             }
         }
         Ok(Err(refusals))
+    }
+
+    /// Asks one provider, on as many threads as it may use here.
+    #[inline]
+    fn ask_at(
+        &self,
+        place: usize,
+        workers: &dyn Workers,
+        mut call: impl FnMut(&dyn Provider, &dyn Workers) -> Result<Outcome, Error>,
+    ) -> Result<Outcome, Error> {
+        let provider = &*self.providers[place];
+        let held = place < self.held;
+        if held && workers.claim_use() == ClaimUse::Nothing {
+            return Ok(Outcome::Unsupported(Reason::Held));
+        }
+        let width = workers.width();
+        let alone = width > 1 && provider.capabilities().exclusion(width) != Exclusion::Free;
+        let whole = held && workers.claim_use() == ClaimUse::Whole;
+        call(provider, if alone && !whole { &Sequential } else { workers })
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod capabilities;
 mod chain;
+pub mod choice;
 pub mod conformance;
 pub mod counting;
 mod error;

@@ -21,6 +21,8 @@ pub enum Preference {
     Named(String),
     /// Those of these providers that are there, in this order, first; at least one must be.
     Order(Vec<String>),
+    /// The fastest for each product on this machine, which the first calls of a kind find out ([`crate::choice`]).
+    Auto,
     /// This provider and no other.
     Only(String),
 }
@@ -139,6 +141,7 @@ impl Registry {
     pub fn select(&self, preference: &Preference) -> Result<Chain, Error> {
         let named = match preference {
             Preference::Registered => Vec::new(),
+            Preference::Auto => return Ok(Chain::new(self.iter().cloned()).choosing(None)),
             Preference::Only(name) => return Ok(Chain::new([self.get(name)?.clone()])),
             Preference::Named(name) => vec![self.get(name)?],
             Preference::Order(names) => self.present(names)?,

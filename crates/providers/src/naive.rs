@@ -34,7 +34,9 @@ impl Naive {
     #[must_use]
     pub fn new() -> Self {
         let numbers = DType::ALL.iter().copied().filter(|&dtype| dtype != DType::Bool);
-        Self { capabilities: Capabilities::sequential(numbers) }
+        let mut capabilities = Capabilities::sequential(numbers);
+        capabilities.reference = true;
+        Self { capabilities }
     }
 }
 
