@@ -35,8 +35,11 @@ pub struct Matrix {
 
 impl Matrix {
     #[inline]
-    pub(super) fn new(data: NonNull<u8>, extents: &[usize], strides: Option<&[isize]>) -> Self {
-        let (rows, cols) = (extents[0], extents[1]);
+    pub(super) fn new(
+        data: NonNull<u8>,
+        [rows, cols]: [usize; 2],
+        strides: Option<&[isize]>,
+    ) -> Self {
         let (row_stride, col_stride, batch_stride) = match strides {
             Some(strides) => (strides[0], strides[1], strides[2]),
             None => {
@@ -45,6 +48,27 @@ impl Matrix {
             }
         };
         Self { data, rows, cols, row_stride, col_stride, batch_stride }
+    }
+
+    /// One matrix whose rows are axis `rows` of two.
+    #[inline]
+    pub(super) fn of_axes(
+        data: NonNull<u8>,
+        extents: [usize; 2],
+        strides: Option<&[isize]>,
+        rows: usize,
+    ) -> Self {
+        let cols = 1 - rows;
+        let own = strides
+            .map_or([1, extents[0].max(1).cast_signed()], |strides| [strides[0], strides[1]]);
+        Self {
+            data,
+            rows: extents[rows],
+            cols: extents[cols],
+            row_stride: own[rows],
+            col_stride: own[cols],
+            batch_stride: 0,
+        }
     }
 
     /// Element (0, 0) of one matrix of the batch, as elements of type `T`.

@@ -3,6 +3,8 @@
 //! A `Product` in hand is valid: dtypes agree, extents fit, and the dtype can hold the factors. Providers check what
 //! they can do, never again whether the request makes sense. It allocates nothing and copies no element.
 
+use std::marker::PhantomData;
+
 use tenferro_tensor::{
     Conjugation, DType, Factor, Operand, OperandMut, Scalar, Validation, dispatch,
 };
@@ -29,13 +31,17 @@ use crate::{Error, Matrix};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Product<'a> {
-    lhs: Operand<'a>,
-    rhs: Operand<'a>,
-    out: OperandMut<'a>,
+    dtype: DType,
+    batch: usize,
+    lhs: Matrix,
+    rhs: Matrix,
+    out: Matrix,
     lhs_conjugation: Conjugation,
     rhs_conjugation: Conjugation,
     alpha: Factor,
     beta: Factor,
+    /// Two shared borrows and a unique one of plain elements.
+    operands: PhantomData<(&'a [u8], &'a mut [u8])>,
 }
 
 impl<'a> Product<'a> {
@@ -46,9 +52,65 @@ impl<'a> Product<'a> {
     /// # Errors
     /// [`Error::InvalidProduct`] if an operand has not three axes, dtypes differ or are bool, or extents do not fit.
     #[inline]
-    pub fn new(lhs: Operand<'a>, rhs: Operand<'a>, out: OperandMut<'a>) -> Result<Self, Error> {
-        check(&lhs, &rhs, &out)?;
-        Ok(Self {
+    pub fn new(lhs: Operand<'a>, rhs: Operand<'a>, mut out: OperandMut<'a>) -> Result<Self, Error> {
+        let dtype = lhs.dtype();
+        let shapes = (&lhs.shape()[..], &rhs.shape()[..], &out.shape()[..]);
+        let (&[m, k, batch], &[rows, n, rhs_batch], result) = shapes else {
+            return Err(mismatch(&lhs, &rhs, &out));
+        };
+        let agree = rows == k && rhs_batch == batch && result == [m, n, batch];
+        let same = dtype == rhs.dtype() && dtype == out.dtype() && dtype != DType::Bool;
+        if !agree || !same {
+            return Err(mismatch(&lhs, &rhs, &out));
+        }
+        let data = out.data();
+        let lhs = Matrix::new(lhs.data(), [m, k], lhs.strides());
+        let rhs = Matrix::new(rhs.data(), [k, n], rhs.strides());
+        Ok(Self::of(dtype, batch, [lhs, rhs, Matrix::new(data, [m, n], out.strides())]))
+    }
+
+    /// The one product of two matrices, in which axis `over[0]` of `lhs` and axis `over[1]` of `rhs` are summed over.
+    ///
+    /// It is that of [`Product::new`] without a batch axis, for operands whose axes come in either order.
+    ///
+    /// # Errors
+    /// [`Error::InvalidProduct`] as for [`Product::new`], if an operand has not two axes.
+    ///
+    /// # Panics
+    /// If an axis to be summed over is neither 0 nor 1.
+    #[inline]
+    pub fn of_two(
+        lhs: Operand<'a>,
+        rhs: Operand<'a>,
+        mut out: OperandMut<'a>,
+        over: [usize; 2],
+    ) -> Result<Self, Error> {
+        assert!(over[0] < 2 && over[1] < 2, "a matrix has the axes 0 and 1");
+        let dtype = lhs.dtype();
+        let shapes = (&lhs.shape()[..], &rhs.shape()[..], &out.shape()[..]);
+        let (&[l0, l1], &[r0, r1], &[m, n]) = shapes else {
+            return Err(unlike(&lhs, &rhs, &out, over));
+        };
+        let data = out.data();
+        let lhs_matrix = Matrix::of_axes(lhs.data(), [l0, l1], lhs.strides(), 1 - over[0]);
+        let rhs_matrix = Matrix::of_axes(rhs.data(), [r0, r1], rhs.strides(), over[1]);
+        let result = Matrix::of_axes(data, [m, n], out.strides(), 0);
+        let agree = lhs_matrix.cols == rhs_matrix.rows
+            && lhs_matrix.rows == result.rows
+            && rhs_matrix.cols == result.cols;
+        let same = dtype == rhs.dtype() && dtype == out.dtype() && dtype != DType::Bool;
+        if !agree || !same {
+            return Err(unlike(&lhs, &rhs, &out, over));
+        }
+        Ok(Self::of(dtype, 1, [lhs_matrix, rhs_matrix, result]))
+    }
+
+    /// The product of matrices that were found to fit, which the operands vouch for.
+    #[inline]
+    fn of(dtype: DType, batch: usize, [lhs, rhs, out]: [Matrix; 3]) -> Self {
+        Self {
+            dtype,
+            batch,
             lhs,
             rhs,
             out,
@@ -56,7 +118,8 @@ impl<'a> Product<'a> {
             rhs_conjugation: Conjugation::Plain,
             alpha: Factor::ONE,
             beta: Factor::ZERO,
-        })
+            operands: PhantomData,
+        }
     }
 
     /// The product with operands conjugated as said. Without effect on real dtypes.
@@ -93,56 +156,56 @@ impl<'a> Product<'a> {
     #[must_use]
     #[inline]
     pub fn dtype(&self) -> DType {
-        self.lhs.dtype()
+        self.dtype
     }
 
     /// The rows of each result.
     #[must_use]
     #[inline]
     pub fn m(&self) -> usize {
-        self.lhs.shape()[0]
+        self.lhs.rows
     }
 
     /// The columns of each result.
     #[must_use]
     #[inline]
     pub fn n(&self) -> usize {
-        self.rhs.shape()[1]
+        self.rhs.cols
     }
 
     /// The extent that is summed over.
     #[must_use]
     #[inline]
     pub fn k(&self) -> usize {
-        self.lhs.shape()[1]
+        self.lhs.cols
     }
 
     /// How many products there are.
     #[must_use]
     #[inline]
     pub fn batch(&self) -> usize {
-        self.lhs.shape()[2]
+        self.batch
     }
 
     /// The left matrices, `[m, k]` each.
     #[must_use]
     #[inline]
     pub fn lhs(&self) -> Matrix {
-        Matrix::new(self.lhs.data(), self.lhs.shape(), self.lhs.strides())
+        self.lhs
     }
 
     /// The right matrices, `[k, n]` each.
     #[must_use]
     #[inline]
     pub fn rhs(&self) -> Matrix {
-        Matrix::new(self.rhs.data(), self.rhs.shape(), self.rhs.strides())
+        self.rhs
     }
 
     /// The resulting matrices, `[m, n]` each. Valid for writes; for reads only if beta is not 0.
     #[must_use]
     #[inline]
     pub fn out(&mut self) -> Matrix {
-        Matrix::new(self.out.data(), self.out.shape(), self.out.strides())
+        self.out
     }
 
     /// Whether the left matrices are conjugated; always plain for real dtypes.
@@ -209,47 +272,70 @@ impl<'a> Product<'a> {
     }
 }
 
-/// Checks that three operands make a product.
-#[inline]
-fn check(lhs: &Operand<'_>, rhs: &Operand<'_>, out: &OperandMut<'_>) -> Result<(), Error> {
+/// Why three operands, as batches of matrices, make no product.
+#[cold]
+fn mismatch(lhs: &Operand<'_>, rhs: &Operand<'_>, out: &OperandMut<'_>) -> Error {
+    let pairs = [
+        ("contracted axis", 0, 1, 1, 0),
+        ("batch axis", 0, 2, 1, 2),
+        ("rows of the result", 0, 0, 2, 0),
+        ("columns of the result", 1, 1, 2, 1),
+        ("batch axis of the result", 0, 2, 2, 2),
+    ];
+    misfit([lhs, rhs], out, 3, &pairs)
+}
+
+/// Why three operands, as matrices summed over one axis each, make no product.
+#[cold]
+fn unlike(lhs: &Operand<'_>, rhs: &Operand<'_>, out: &OperandMut<'_>, over: [usize; 2]) -> Error {
+    let [left, right] = over;
+    let pairs = [
+        ("contracted axis", 0, left, 1, right),
+        ("rows of the result", 0, 1 - left, 2, 0),
+        ("columns of the result", 1, 1 - right, 2, 1),
+    ];
+    misfit([lhs, rhs], out, 2, &pairs)
+}
+
+/// What two axes are that must have one extent: the operand and the axis of each.
+type Pair = (&'static str, usize, usize, usize, usize);
+
+/// The first thing that does not fit about three operands with `rank` axes.
+fn misfit(
+    [lhs, rhs]: [&Operand<'_>; 2],
+    out: &OperandMut<'_>,
+    rank: usize,
+    pairs: &[Pair],
+) -> Error {
     let dtype = lhs.dtype();
-    let mismatch = |other| Validation::DTypeMismatch { lhs: dtype, rhs: other };
+    let differs = |other| Validation::DTypeMismatch { lhs: dtype, rhs: other };
     if dtype != rhs.dtype() {
-        return Err(mismatch(rhs.dtype()).into());
+        return differs(rhs.dtype()).into();
     }
     if dtype != out.dtype() {
-        return Err(mismatch(out.dtype()).into());
+        return differs(out.dtype()).into();
     }
     if dtype == DType::Bool {
         let expected = "convert to a number dtype first";
-        return Err(Validation::MeaninglessDType { dtype, expected }.into());
+        return Validation::MeaninglessDType { dtype, expected }.into();
     }
-    let (l, r, o) = (lhs.shape(), rhs.shape(), out.shape());
-    for (what, shape) in [("the shape of lhs", l), ("the shape of rhs", r), ("the shape of out", o)]
-    {
-        if shape.rank() != 3 {
+    let shapes = [lhs.shape(), rhs.shape(), out.shape()];
+    let names = ["the shape of lhs", "the shape of rhs", "the shape of out"];
+    for (what, shape) in names.into_iter().zip(shapes) {
+        if shape.rank() != rank {
             let actual = shape.rank();
-            return Err(Validation::WrongLength { what, expected: 3, actual }.into());
+            return Validation::WrongLength { what, expected: rank, actual }.into();
         }
     }
-    for (what, first, (a, b)) in [
-        ("contracted axis", l, (l[1], r[0])),
-        ("batch axis", l, (l[2], r[2])),
-        ("rows of the result", l, (l[0], o[0])),
-        ("columns of the result", r, (r[1], o[1])),
-        ("batch axis of the result", l, (l[2], o[2])),
-    ] {
-        if a != b {
-            let second = if what.ends_with("result") { o } else { r };
-            return Err(Validation::ExtentMismatch {
-                what,
-                lhs: a,
-                rhs: b,
-                lhs_shape: first[..].into(),
-                rhs_shape: second[..].into(),
-            }
-            .into());
-        }
+    let differing = pairs.iter().find(|&&(_, a, at, b, to)| shapes[a][at] != shapes[b][to]);
+    let &(what, a, at, b, to) = differing.expect("invariant: something does not fit");
+    let (first, second) = (shapes[a], shapes[b]);
+    Validation::ExtentMismatch {
+        what,
+        lhs: first[at],
+        rhs: second[to],
+        lhs_shape: first[..].into(),
+        rhs_shape: second[..].into(),
     }
-    Ok(())
+    .into()
 }

@@ -26,6 +26,10 @@ pub(crate) fn contract(
     scale: Scale,
     out: OperandMut<'_>,
 ) -> Result<()> {
+    if let Some(over) = plain(contraction, inputs, &out) {
+        let product = Product::of_two(inputs[0], inputs[1], out, over).map_err(refusal)?;
+        return multiply(grant, contraction, scale, product);
+    }
     let groups = Groups::new(contraction, &inputs[0], &inputs[1]);
     let lhs = Side::new(
         grant,
@@ -47,6 +51,38 @@ pub(crate) fn contract(
         Some(to) if !scattered || !scale.beta.is_zero() => work.multiply(scale, out, &to),
         _ => work.multiply_apart(&groups, scale, out),
     }
+}
+
+/// Hands a product to a provider, conjugated as the contraction says.
+fn multiply(
+    grant: &Grant<'_>,
+    contraction: &Contraction,
+    scale: Scale,
+    product: Product<'_>,
+) -> Result<()> {
+    let mut product = product
+        .conjugating(contraction.lhs, contraction.rhs)
+        .scaled(scale.alpha, scale.beta)
+        .map_err(refusal)?;
+    let granted = grant.workers();
+    let workers = match Mode::of(&granted, grant.providers, product.work()) {
+        Mode::Sequential => granted.alone(),
+        Mode::Outer | Mode::Inner => granted,
+    };
+    grant.providers.product(&mut product, &workers).map(drop).map_err(refusal)
+}
+
+/// The axes to sum over of two matrices that make one product: there is nothing to group, and nothing is packed.
+fn plain(
+    contraction: &Contraction,
+    inputs: &[Operand<'_>],
+    out: &OperandMut<'_>,
+) -> Option<[usize; 2]> {
+    let Contraction { lhs_contracting, rhs_contracting, lhs_batch, .. } = contraction;
+    let (&[left], &[right]) = (&lhs_contracting[..], &rhs_contracting[..]) else { return None };
+    let matrices = inputs.iter().map(Operand::shape).chain([out.shape()]);
+    (lhs_batch.is_empty() && matrices.into_iter().all(|shape| shape.rank() == 2))
+        .then_some([left, right])
 }
 
 /// The axes of both operands by their role.
@@ -157,20 +193,9 @@ impl Matrices<'_> {
     fn multiply(&self, scale: Scale, mut out: OperandMut<'_>, to: &Layout) -> Result<()> {
         // SAFETY: the layout was derived from the output's own and reaches each of its elements once.
         let out = unsafe { out.relaid(0, to) };
-        let mut product =
-            Product::new(self.lhs.matrices.as_operand(), self.rhs.matrices.as_operand(), out)
-                .and_then(|product| {
-                    product
-                        .conjugating(self.contraction.lhs, self.contraction.rhs)
-                        .scaled(scale.alpha, scale.beta)
-                })
-                .map_err(refusal)?;
-        let granted = self.grant.workers();
-        let workers = match Mode::of(&granted, self.grant.providers, product.work()) {
-            Mode::Sequential => granted.alone(),
-            Mode::Outer | Mode::Inner => granted,
-        };
-        self.grant.providers.product(&mut product, &workers).map(drop).map_err(refusal)
+        let (lhs, rhs) = (self.lhs.matrices.as_operand(), self.rhs.matrices.as_operand());
+        let product = Product::new(lhs, rhs, out).map_err(refusal)?;
+        multiply(self.grant, self.contraction, scale, product)
     }
 
     /// Multiplies into memory of its own and moves the result to `out`.

@@ -1,8 +1,9 @@
 //! The embedded provider: pure Rust, every number dtype, always there.
 //!
-//! A request is cut by its shape alone (`grid`); each piece is computed on one thread, floats and complex
-//! numbers by the kernels of the `nano-gemm` (`small`) and `gemm` (`large`) crates, 16-bit floats and integers by our
-//! own (`columns`). The caller's workers are the only threads. All of this folder's unsafe code relies on one promise: a block's addresses are valid.
+//! A request is cut by its shape alone (`grid`); each piece is computed on one thread. Floats and complex numbers go to
+//! the kernels of the crates `nano-gemm` (`small`) and `gemm` (`large`); 16-bit floats and integers to our own (`columns`);
+//! a float's product with a vector to `vector`. The caller's workers are the only threads. All of this folder's unsafe
+//! code relies on one promise: a block's addresses are valid.
 
 mod block;
 mod columns;
@@ -10,6 +11,7 @@ mod grid;
 mod isa;
 mod large;
 mod small;
+mod vector;
 
 use tenferro_provider::{Capabilities, Error, Outcome, Product, Provider, Reason, Workers, lapack};
 use tenferro_tensor::{DType, dispatch};
@@ -143,6 +145,10 @@ fn upright<T: Number>(block: Block<T>) -> Block<T> {
 
 /// A block of a dtype that the crates have.
 fn float<T: Planned>(block: Block<T>) {
+    let standing = if block.n == 1 { block } else { block.transposed() };
+    if vector::fits(&standing) {
+        return isa::run(vector::Vector(standing));
+    }
     let block = upright(block);
     if small::fits(&block) {
         small::product(block);
