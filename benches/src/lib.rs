@@ -28,6 +28,7 @@
 mod contender;
 mod data;
 mod error;
+mod family;
 mod measurement;
 mod options;
 mod pattern;
@@ -42,6 +43,7 @@ mod suite;
 pub use contender::{Case, Contender};
 pub use data::{extents, scattered, size};
 pub use error::Error;
+pub use family::Family;
 pub use measurement::{Measurement, Series, measure};
 pub use options::{Mode, Options};
 pub use pattern::Pattern;

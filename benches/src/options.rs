@@ -1,4 +1,4 @@
-//! The command line of a suite: `[--quick] [--json FILE] [--patterns FILE] [--peer COMMAND] [PART-OF-A-CASE-NAME ...]`.
+//! The command line of a suite: `[--quick] [--json FILE] [--patterns FILE] [--peer COMMAND] [--library FILE] [PART-OF-A-CASE-NAME ...]`.
 
 use std::path::PathBuf;
 
@@ -17,6 +17,8 @@ pub struct Options {
     pub record: Option<PathBuf>,
     /// The patterns of permutation to run instead of the built-in ones.
     pub patterns: Option<Vec<Pattern>>,
+    /// C libraries whose raw calls and providers take part.
+    pub libraries: Vec<PathBuf>,
     /// Commands that start peers in processes of their own.
     pub peers: Vec<Vec<String>>,
     /// Parts of case names; with none, every case runs.
@@ -47,6 +49,7 @@ impl Options {
             json: None,
             record: None,
             patterns: None,
+            libraries: Vec::new(),
             peers: Vec::new(),
             filters: Vec::new(),
         };
@@ -62,6 +65,7 @@ impl Options {
                     options.mode = Mode::Repeat(count);
                 }
                 "--json" => options.json = Some(value(word, &mut words)?.into()),
+                "--library" => options.libraries.push(value(word, &mut words)?.into()),
                 "--record" => options.record = Some(value(word, &mut words)?.into()),
                 "--patterns" => {
                     options.patterns = Some(Pattern::read(value(word, &mut words)?.as_ref())?);
@@ -135,6 +139,7 @@ mod tests {
             "--peer python",
             "--repeat",
             "--repeat x",
+            "--library",
         ] {
             assert!(matches!(parse(line), Err(Error::Usage { .. })), "{line}");
         }

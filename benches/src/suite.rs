@@ -1,12 +1,13 @@
 //! A running suite: measures the cases that are asked for, shows them, and keeps the rows.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tenferro_bench_worker::{Movement, Task};
 
 use super::peer::Peer;
 use super::rows::{merge, read_rows, write_rows};
-use super::{Case, Error, Measurement, Mode, Options, Pattern, Plan, Row, measure};
+use super::{Case, Error, Family, Measurement, Mode, Options, Pattern, Plan, Row, measure};
 
 /// A running suite.
 ///
@@ -31,6 +32,7 @@ pub struct Suite {
     options: Options,
     rows: Vec<Row>,
     patterns_taken: bool,
+    libraries_taken: bool,
     /// Whether a case was asked for.
     ran: bool,
     peers: Vec<Peer>,
@@ -46,6 +48,7 @@ impl Suite {
             options,
             rows: Vec::new(),
             patterns_taken: false,
+            libraries_taken: false,
             ran: false,
             peers,
             failure: None,
@@ -79,6 +82,39 @@ impl Suite {
     pub fn patterns(&mut self) -> Option<&[Pattern]> {
         self.patterns_taken = true;
         self.options.patterns.as_deref()
+    }
+
+    /// The C libraries of the command line, for a suite that calls them.
+    pub fn libraries(&mut self) -> Vec<PathBuf> {
+        self.libraries_taken = true;
+        self.options.libraries.clone()
+    }
+
+    /// Measures the members of a family that are asked for, against the best of its limits, in one run.
+    ///
+    /// `names` are those of the members' cases; `family` is handed the numbers of the wanted ones.
+    pub fn family<'a>(
+        &mut self,
+        names: &[String],
+        threads: usize,
+        family: impl FnOnce(&[usize]) -> Family<'a>,
+    ) {
+        let wanted: Vec<usize> =
+            (0..names.len()).filter(|&at| self.options.wants(&names[at])).collect();
+        if self.failure.is_some() || wanted.is_empty() {
+            return;
+        }
+        self.ran = true;
+        if self.options.mode == Mode::List {
+            return wanted.iter().for_each(|&at| println!("{}", names[at]));
+        }
+        let mut family = family(&wanted);
+        if let Mode::Repeat(count) = self.options.mode {
+            return family.members.iter_mut().for_each(|(_, member)| _ = member.sample(count));
+        }
+        for measurement in family.measure(threads, &self.options.plan) {
+            self.keep(&measurement);
+        }
     }
 
     /// What the command line says of rounds and samples, for a suite with needs of its own.
@@ -128,9 +164,6 @@ impl Suite {
                 return;
             }
         }
-        if self.rows.is_empty() {
-            println!("{}", heading());
-        }
         let mut case = case(name.to_owned(), threads);
         let task = Task { suite: self.name.to_owned(), case: name.to_owned(), threads, movement };
         for peer in &mut self.peers {
@@ -142,10 +175,17 @@ impl Suite {
                 }
             }
         }
-        let measurement = measure(case, &self.options.plan);
+        self.keep(&measure(case, &self.options.plan));
+    }
+
+    /// Shows the rows of a measurement and keeps them.
+    fn keep(&mut self, measurement: &Measurement) {
+        if self.rows.is_empty() {
+            println!("{}", heading());
+        }
         let rows = measurement.rows(self.name);
         for row in &rows {
-            println!("{}", line(row, &measurement));
+            println!("{}", line(row, measurement));
         }
         self.rows.extend(rows);
     }
@@ -163,6 +203,10 @@ impl Suite {
         if self.options.patterns.is_some() && !self.patterns_taken {
             let word = "--patterns".to_owned();
             return Err(Error::Usage { word, problem: "is for the suite `permute`" });
+        }
+        if !self.options.libraries.is_empty() && !self.libraries_taken {
+            let word = "--library".to_owned();
+            return Err(Error::Usage { word, problem: "is for the suite `matmul`" });
         }
         if !self.ran {
             return Err(Error::NoCase { suite: self.name, filters: self.options.filters });

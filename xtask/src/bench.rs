@@ -60,6 +60,7 @@ const OPTIONS: &str = "
   --record        bring the suite's rows in docs/performance up to date
   --json FILE     write the rows to FILE too, one JSON object a line
   --patterns FILE for `permute`: run the patterns of a JSON file instead of its own
+  --library FILE  for `matmul`: with the raw calls of a C library, and its provider; may be repeated
 
 `bench --report` makes docs/performance.md from the recorded rows.
 
@@ -149,7 +150,7 @@ const SUITES: &[Suite] = &[
     },
     Suite {
         name: "matmul",
-        about: "square products, against ndarray and faer",
+        about: "products by each provider, against the best raw call of any library",
         manifest: PEERS_MANIFEST,
         package: "tenferro-bench-peers",
         peers: &[],
@@ -176,6 +177,10 @@ fn plan(here: &Path, root: &Path, mut arguments: Arguments) -> Result<Plan, Fail
     let recorded = arguments.flag("--record");
     let json = arguments.option("--json")?;
     let patterns = arguments.option("--patterns")?;
+    let mut libraries = Vec::new();
+    while let Some(library) = arguments.option("--library")? {
+        libraries.push(library);
+    }
     let name = arguments.positional();
     let filters = arguments.finish()?;
     let suite = suite(name.as_deref())?;
@@ -215,6 +220,10 @@ fn plan(here: &Path, root: &Path, mut arguments: Arguments) -> Result<Plan, Fail
         if let Some(file) = file {
             step = step.args([option.to_owned(), here.join(file).to_string_lossy().into_owned()]);
         }
+    }
+    for library in libraries {
+        let library = here.join(library).to_string_lossy().into_owned();
+        step = step.args(["--library".to_owned(), library]);
     }
     if recorded {
         step = step.args(["--record".to_owned(), format!("docs/performance/{}.jsonl", suite.name)]);
@@ -275,6 +284,8 @@ mod tests {
              --bin small -- --quick --json /here/out.json scope/add"
         );
         assert!(line("matmul").unwrap().contains("--manifest-path benches/peers/Cargo.toml"));
+        let libraries = line("matmul --library a.so --library /b.so").unwrap();
+        assert!(libraries.ends_with("-- --library /here/a.so --library /b.so"), "{libraries}");
         let patterns = line("permute --light --patterns p.json").unwrap();
         assert!(patterns.ends_with("--bin permute -- --patterns /here/p.json"), "{patterns}");
     }
