@@ -25,6 +25,7 @@ mod engine;
 mod meta;
 mod op;
 mod positions;
+#[cfg(feature = "reference")]
 pub mod reference;
 mod region;
 mod rules;
