@@ -5,7 +5,7 @@ use std::fmt;
 use tenferro_arbiter::{CpuSet, Sizing, Snapshot, Topology};
 use tenferro_engine::PoolStatistics;
 use tenferro_provider::{
-    self as provider, Provider, Reentrancy, Registry, ThreadOwnership,
+    self as provider, Fork, Provider, Reentrancy, Registry, ThreadOwnership,
     choice::{Choice, Entry},
 };
 use tenferro_scope::{Affinity, DomainOwnership, RuntimeIdentity};
@@ -64,6 +64,10 @@ pub struct ProviderInfo {
     pub reentrancy: Reentrancy,
     /// Its dtypes, as one text.
     pub dtypes: String,
+    /// Its LAPACK routines, as one text.
+    pub lapack: String,
+    /// Whether it works in the child of a fork after it was used.
+    pub survives_fork: bool,
     /// What there is to know beyond that, a sentence each.
     pub notes: Vec<String>,
 }
@@ -101,6 +105,8 @@ impl ProviderInfo {
             threads: capabilities.threads,
             reentrancy: capabilities.reentrancy,
             dtypes: capabilities.dtypes.to_string(),
+            lapack: capabilities.lapack.to_string(),
+            survives_fork: capabilities.fork == Fork::Survives,
             notes: provider.notes().to_vec(),
         }
     }

@@ -24,7 +24,9 @@ pub use diagnostics::{AbsentProvider, Diagnostics, ProviderInfo};
 pub use tenferro_arbiter::{CancelToken, Patience};
 /// BLAS libraries that a backend loads: which ones, and how they are used.
 #[cfg(feature = "loaded")]
-pub use tenferro_providers::{cblas::Threading, loaded};
+pub use tenferro_provider::foreign::Threading;
+#[cfg(feature = "loaded")]
+pub use tenferro_providers::loaded;
 /// How many lanes a scope is divided into, and which one a closure runs in.
 pub use tenferro_scope::{Lane, LaneCount};
 /// What a call on a backend refuses: the error of tensors.

@@ -2,10 +2,10 @@
 //!
 //! A [`Provider`] computes a [`Product`], or what [`lapack`] has, with the [`Workers`] that the caller was granted; a [`Registry`] knows
 //! providers by name and makes the [`Chain`] in which they are asked. This crate has no kernel, starts no thread (but
-//! for a test) and loads no library; it says how those that do are talked to, and [`conformance`] tells whether they
-//! listen.
+//! for a test) and loads no library; it says how those that do are talked to, [`foreign`] makes providers of libraries in
+//! other languages, and [`conformance`] tells whether a provider listens.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod capabilities;
 mod chain;
@@ -13,6 +13,8 @@ pub mod choice;
 pub mod conformance;
 pub mod counting;
 mod error;
+#[allow(unsafe_code, reason = "it calls functions of other languages")]
+pub mod foreign;
 pub mod lapack;
 mod matrix;
 mod product;

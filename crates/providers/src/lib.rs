@@ -1,11 +1,9 @@
 //! The built-in providers of matrix products, a file or a folder each.
 //!
-//! [`Naive`] is the reference, [`Native`] the default; both do every number dtype. [`cblas`] makes a provider of a CBLAS,
-//! and with the feature `loaded` the module `loaded` finds such libraries at run time. Nothing here reads an environment
-//! variable or starts a thread.
+//! [`Naive`] is the reference, [`Native`] the default; both do every number dtype. With the feature `loaded` the module
+//! `loaded` finds BLAS and LAPACK libraries at run time. Nothing here reads an environment variable or starts a thread.
 
 mod arithmetic;
-pub mod cblas;
 #[cfg(feature = "linalg")]
 mod linalg;
 #[cfg(not(feature = "linalg"))]

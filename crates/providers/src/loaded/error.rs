@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use tenferro_provider as provider;
-
-use crate::cblas::{IntegerWidth, MissingFunction};
+use tenferro_provider::{
+    self as provider,
+    foreign::{IntegerWidth, MissingFunction},
+};
 
 /// Why a library does not become a provider.
 #[derive(Debug, thiserror::Error)]

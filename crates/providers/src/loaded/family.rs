@@ -9,10 +9,12 @@ use std::{
     ptr::NonNull,
 };
 
-use tenferro_provider::Fork;
+use tenferro_provider::{
+    Fork,
+    foreign::{Repeatability, ThreadControl, ThreadCount, function},
+};
 
 use super::open::{Binding, Handle};
-use crate::cblas::{Repeatability, ThreadControl, ThreadCount, function};
 
 /// A library known by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,7 +73,12 @@ impl Symbols<'_> {
         self.handle.find(&format!("{}{name}{}", self.prefix, self.suffix))
     }
 
-    /// The same, where the suffix may be missing.
+    /// The address of a routine in Fortran, by the name that it has without prefix, underscore and suffix.
+    pub(super) fn find_fortran(&self, name: &str) -> Option<NonNull<c_void>> {
+        self.find(&format!("{name}_")).or_else(|| self.find(name))
+    }
+
+    /// Likewise a C function, where the suffix may be missing.
     fn find_extra(&self, name: &str) -> Option<NonNull<c_void>> {
         self.find(name).or_else(|| self.handle.find(&format!("{}{name}", self.prefix)))
     }
@@ -197,8 +204,8 @@ fn openblas(symbols: &Symbols<'_>) -> Option<Facts> {
         // An OpenMP build whose runtime is hidden: its own number is all there is.
         (2, None) => Facts {
             layer: ThreadingLayer::OpenMp,
-            // SAFETY: as above.
-            threads: unsafe { ThreadControl::process(count) },
+            // SAFETY: as above. Only the calling thread hears it.
+            threads: unsafe { ThreadControl::exclusive(count) },
             fork: Fork::Lost,
             ..facts
         },

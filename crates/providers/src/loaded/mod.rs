@@ -16,7 +16,13 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tenferro_provider::{Fork, conformance};
+use tenferro_provider::{
+    Fork, Provider, conformance,
+    foreign::{
+        BlasFunctions, ForeignLibrary, ForeignProvider, Functions, IntegerWidth, LapackFunctions,
+        MissingFunction, Repeatability, Table, ThreadControl, Threading,
+    },
+};
 
 pub use self::{
     error::LoadError,
@@ -27,10 +33,6 @@ use self::{
     family::{Facts, Symbols},
     open::{Binding, Handle},
     search::Candidate,
-};
-use crate::cblas::{
-    CblasLibrary, CblasProvider, Functions, IntegerWidth, MissingFunction, Repeatability, Table,
-    ThreadControl, Threading,
 };
 
 /// A library to be loaded: which one, and how it is used.
@@ -109,7 +111,7 @@ impl Library {
     /// # Errors
     /// [`LoadError`]: it is not there, cannot be opened, is no CBLAS, takes other integers than it says, has threads
     /// that cannot be bounded, or computes wrong results.
-    pub fn load(&self, search: &SearchPath) -> Result<Arc<CblasProvider>, LoadError> {
+    pub fn load(&self, search: &SearchPath) -> Result<Arc<ForeignProvider>, LoadError> {
         let (path, handle) = self.open(search)?;
         let library = self.library(&path, handle)?;
         let provider = Arc::new(self.provider(&path, &library));
@@ -171,15 +173,17 @@ impl Library {
             check(path, IntegerWidth::Ilp64, integers)?;
         }
         self.check_integers(path, integers)?;
+        let (blas, lapack) =
+            (|name: &str| symbols.find(name), |name: &str| symbols.find_fortran(name));
         // SAFETY: the symbols have the names of the functions, the width was found out, and nothing is closed.
         let table = unsafe {
             match integers {
-                IntegerWidth::Lp64 => {
-                    Functions::resolve(&|name| symbols.find(name)).map(Table::Lp64)
-                }
-                IntegerWidth::Ilp64 => {
-                    Functions::resolve(&|name| symbols.find(name)).map(Table::Ilp64)
-                }
+                IntegerWidth::Lp64 => BlasFunctions::resolve(&blas).map(|blas| {
+                    Table::Lp64(Functions { blas, lapack: LapackFunctions::resolve(&lapack).ok() })
+                }),
+                IntegerWidth::Ilp64 => BlasFunctions::resolve(&blas).map(|blas| {
+                    Table::Ilp64(Functions { blas, lapack: LapackFunctions::resolve(&lapack).ok() })
+                }),
             }
         };
         let Facts { version, layer, threads, fork, repeatable, runtime } = facts;
@@ -191,7 +195,7 @@ impl Library {
             version,
             layer,
             runtime,
-            cblas: Arc::new(CblasLibrary { table, threads, fork, repeatable }),
+            foreign: Arc::new(ForeignLibrary { table, threads, fork, repeatable }),
             tested: Mutex::default(),
         });
         libraries.push(loaded.clone());
@@ -223,7 +227,7 @@ impl Library {
         self.integers.map_or(Ok(()), |expected| check(path, expected, found))
     }
 
-    fn provider(&self, path: &Path, loaded: &Loaded) -> CblasProvider {
+    fn provider(&self, path: &Path, loaded: &Loaded) -> ForeignProvider {
         let name = self.name.clone().unwrap_or_else(|| match loaded.family {
             Some(family) => family.name().to_owned(),
             None => path
@@ -241,9 +245,14 @@ impl Library {
                  libraries would start threads against each other"
             ));
         }
-        let provider = CblasProvider::new(name, &loaded.version, loaded.cblas.clone(), threading)
-            .with_note(format!("loaded from {}", path.display()))
-            .with_note(format!("{}, threads: {}", loaded.integers, loaded.layer));
+        let provider =
+            ForeignProvider::new(name, &loaded.version, loaded.foreign.clone(), threading)
+                .with_note(format!("loaded from {}", path.display()))
+                .with_note(format!("{}, threads: {}", loaded.integers, loaded.layer));
+        let provider = match provider.capabilities().lapack.is_empty() {
+            true => provider.with_note("no LAPACK: its routines are done by the next provider"),
+            false => provider,
+        };
         match denied {
             Some(denied) => provider.with_note(denied),
             None => provider,
@@ -267,7 +276,7 @@ struct Loaded {
     version: String,
     layer: ThreadingLayer,
     runtime: Option<usize>,
-    cblas: Arc<CblasLibrary>,
+    foreign: Arc<ForeignLibrary>,
     /// The ways of threading in which it has passed its self-test.
     tested: Mutex<Vec<Threading>>,
 }
@@ -280,7 +289,7 @@ static RUNTIMES: Mutex<Vec<(usize, usize, String)>> = Mutex::new(Vec::new());
 
 impl Loaded {
     /// Tests the provider, unless the library has passed before.
-    fn test(&self, provider: &CblasProvider) -> Result<(), LoadError> {
+    fn test(&self, provider: &ForeignProvider) -> Result<(), LoadError> {
         if self.tested.lock().contains(&provider.threading()) {
             return Ok(());
         }

@@ -10,9 +10,9 @@ use std::{
 
 use tenferro_tensor::{Complex32, Complex64, Conjugation};
 
-use crate::arithmetic::{Number, Sum};
+use super::scale::Field;
 
-/// A function that a CBLAS must have and this one has not.
+/// A function that a library must have and this one has not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it has no function `{name}`")]
 pub struct MissingFunction {
@@ -67,7 +67,7 @@ struct Complex<T, I> {
 
 /// The functions of the four dtypes, with integers `I`.
 #[derive(Clone, Copy)]
-pub struct Functions<I> {
+pub struct BlasFunctions<I> {
     f32: Real<f32, I>,
     f64: Real<f64, I>,
     c32: Complex<Complex32, I>,
@@ -77,7 +77,7 @@ pub struct Functions<I> {
 /// Addresses by the standard's names, such as `cblas_dgemm`.
 pub type Find<'a> = dyn Fn(&str) -> Option<NonNull<c_void>> + 'a;
 
-impl<I> Functions<I> {
+impl<I> BlasFunctions<I> {
     /// The table of the functions that `find` finds.
     ///
     /// # Errors
@@ -118,7 +118,8 @@ impl<I> Functions<I> {
 ///
 /// # Safety
 /// `F` is a pointer to a function, and the one at this address is of its type.
-pub(crate) unsafe fn function<F: Copy>(address: NonNull<c_void>) -> F {
+#[must_use]
+pub unsafe fn function<F: Copy>(address: NonNull<c_void>) -> F {
     const { assert!(size_of::<F>() == size_of::<NonNull<c_void>>(), "F must be a thin pointer") };
     // SAFETY: function pointers have the size and the validity of non-null addresses; the type is the caller's promise.
     unsafe { std::mem::transmute_copy(&address) }
@@ -160,19 +161,19 @@ pub(super) struct Vector<T, I> {
 }
 
 /// A dtype with functions in the table.
-pub(super) trait Element<I>: Number<Sum = Self> + Sum {
+pub(super) trait Element<I>: Field {
     /// Calls `gemm`.
     ///
     /// # Safety
     /// The addresses, extents and leading dimensions describe matrices that are readable, and writable for `c`.
-    unsafe fn gemm(functions: &Functions<I>, call: &Gemm<Self, I>);
+    unsafe fn gemm(functions: &BlasFunctions<I>, call: &Gemm<Self, I>);
 
     /// The dot product of `count` elements.
     ///
     /// # Safety
     /// The vectors are readable.
     unsafe fn dot(
-        functions: &Functions<I>,
+        functions: &BlasFunctions<I>,
         count: I,
         x: Vector<Self, I>,
         y: Vector<Self, I>,
@@ -182,7 +183,7 @@ pub(super) trait Element<I>: Number<Sum = Self> + Sum {
 macro_rules! elements {
     (real: $($real:ident),*; complex: $($field:ident = $complex:ty),*) => {
         $(impl<I: Copy> Element<I> for $real {
-            unsafe fn gemm(functions: &Functions<I>, call: &Gemm<Self, I>) {
+            unsafe fn gemm(functions: &BlasFunctions<I>, call: &Gemm<Self, I>) {
                 let ([ta, tb], [m, n, k]) = (call.operations.map(|o| o as c_int), call.extents);
                 let [lda, ldb, ldc] = call.leading;
                 // SAFETY: the caller's promise is gemm's own.
@@ -192,13 +193,13 @@ macro_rules! elements {
                 }
             }
 
-            unsafe fn dot(functions: &Functions<I>, count: I, x: Vector<Self, I>, y: Vector<Self, I>) -> Self {
+            unsafe fn dot(functions: &BlasFunctions<I>, count: I, x: Vector<Self, I>, y: Vector<Self, I>) -> Self {
                 // SAFETY: the caller's promise is dot's own.
                 unsafe { (functions.$real.dot)(count, x.data, x.step, y.data, y.step) }
             }
         })*
         $(impl<I: Copy> Element<I> for $complex {
-            unsafe fn gemm(functions: &Functions<I>, call: &Gemm<Self, I>) {
+            unsafe fn gemm(functions: &BlasFunctions<I>, call: &Gemm<Self, I>) {
                 let ([ta, tb], [m, n, k]) = (call.operations.map(|o| o as c_int), call.extents);
                 let [lda, ldb, ldc] = call.leading;
                 // SAFETY: the caller's promise is gemm's own; the factors live as long as the call.
@@ -208,7 +209,7 @@ macro_rules! elements {
                 }
             }
 
-            unsafe fn dot(functions: &Functions<I>, count: I, x: Vector<Self, I>, y: Vector<Self, I>) -> Self {
+            unsafe fn dot(functions: &BlasFunctions<I>, count: I, x: Vector<Self, I>, y: Vector<Self, I>) -> Self {
                 use Conjugation::{Conjugated, Plain};
                 let (dotu, dotc) = (functions.$field.dotu, functions.$field.dotc);
                 // NaN, so that a library which returns the result rather than writing it is found out.
@@ -233,23 +234,41 @@ macro_rules! elements {
 
 elements!(real: f32, f64; complex: c32 = Complex32, c64 = Complex64);
 
-/// Integers of a CBLAS.
-pub(super) trait Integer: Copy + Send + Sync + 'static {
+/// Integers of a library.
+pub(super) trait Integer: Copy + Default + Send + Sync + 'static {
+    /// 0.
+    const ZERO: Self;
+    /// 1.
+    const ONE: Self;
+    /// -1.
+    const MINUS_ONE: Self;
+
     /// The value, if it fits.
     fn of(value: isize) -> Option<Self>;
+
+    /// The value.
+    fn get(self) -> i64;
 }
 
-impl Integer for i32 {
-    fn of(value: isize) -> Option<Self> {
-        value.try_into().ok()
-    }
+macro_rules! integers {
+    ($($integer:ty),*) => {
+        $(impl Integer for $integer {
+            const ZERO: Self = 0;
+            const ONE: Self = 1;
+            const MINUS_ONE: Self = -1;
+
+            fn of(value: isize) -> Option<Self> {
+                value.try_into().ok()
+            }
+
+            fn get(self) -> i64 {
+                self.into()
+            }
+        })*
+    };
 }
 
-impl Integer for i64 {
-    fn of(value: isize) -> Option<Self> {
-        value.try_into().ok()
-    }
-}
+integers!(i32, i64);
 
 /// The width of a library's integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

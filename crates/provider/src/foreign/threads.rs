@@ -118,6 +118,11 @@ enum Control {
         count: ThreadCount,
         gate: Gate,
     },
+    /// A number that nobody can be sure to have set while somebody else is inside.
+    Exclusive {
+        count: ThreadCount,
+        gate: Gate,
+    },
 }
 
 impl ThreadControl {
@@ -163,6 +168,15 @@ impl ThreadControl {
         Self(Control::Process { count, gate: Gate::default() })
     }
 
+    /// The process has one count, which not every thread hears: one caller at a time is let in, whatever it uses.
+    ///
+    /// # Safety
+    /// As for [`ThreadControl::local`].
+    #[must_use]
+    pub unsafe fn exclusive(count: ThreadCount) -> Self {
+        Self(Control::Exclusive { count, gate: Gate::default() })
+    }
+
     /// How many threads a call from this thread would use now; 1 where the library has none of its own.
     ///
     /// Below 1 where nobody has said yet, which some libraries take for 1 and some for all CPUs.
@@ -172,7 +186,9 @@ impl ThreadControl {
             Control::CallingThread | Control::OneCaller(_) => 1,
             // SAFETY: who made the control vouches for it.
             Control::Local { get, .. } => unsafe { get() }.into(),
-            Control::PerThread { count, .. } | Control::Process { count, .. } => count.get(),
+            Control::PerThread { count, .. }
+            | Control::Process { count, .. }
+            | Control::Exclusive { count, .. } => count.get(),
         }
     }
 
@@ -182,14 +198,14 @@ impl ThreadControl {
         match &self.0 {
             Control::CallingThread | Control::OneCaller(_) => None,
             Control::Local { .. } | Control::PerThread { .. } => Some(CountScope::Thread),
-            Control::Process { .. } => Some(CountScope::Process),
+            Control::Process { .. } | Control::Exclusive { .. } => Some(CountScope::Process),
         }
     }
 
     /// Whether several callers may be inside at once, each with one thread.
     #[must_use]
     pub fn is_shared(&self) -> bool {
-        !matches!(self.0, Control::OneCaller(_))
+        !matches!(self.0, Control::OneCaller(_) | Control::Exclusive { .. })
     }
 
     /// Bounds the calls of this thread to `threads` of the library's threads until the result is dropped.
@@ -232,6 +248,7 @@ impl ThreadControl {
             }
             Control::PerThread { count, follows, gate } => alone(gate, count, *follows, threads),
             Control::Process { count, gate } => alone(gate, count, None, threads),
+            Control::Exclusive { count, gate } => alone(gate, count, None, threads.max(1)),
         }
     }
 }

@@ -1,41 +1,43 @@
-//! Products by a CBLAS in C or Fortran, wherever its functions come from: loaded at run time or linked.
+//! Providers made of a BLAS and LAPACK in C or Fortran, wherever the functions come from: loaded at run time or linked.
 //!
-//! A [`CblasLibrary`] is a table of functions and the control of its threads; a [`CblasProvider`] is a provider made of
-//! one. A request is put into gemm's words ([`Plan`]), cut into jobs by its shape and the granted width ([`Cut`]), and
-//! each job calls the library with a bound on its threads. Nothing here finds, opens or checks a library. All unsafe
-//! code relies on one promise: the functions are what their names say.
+//! A [`ForeignLibrary`] is a table of functions and the control of its threads; a [`ForeignProvider`] is a provider made of
+//! one. A product is put into gemm's words, cut into jobs by its shape and the granted width, and each job calls the
+//! library with a bound on its threads; a LAPACK routine is one call. Nothing here finds, opens or checks a library. All
+//! unsafe code relies on one promise: the functions are what their names say.
 
 mod cut;
 mod dot;
 mod functions;
 mod gate;
+mod lapack;
 mod plan;
+mod scale;
 mod threads;
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tenferro_provider::{
-    Capabilities, Determinism, Error, Fork, Layouts, Outcome, Product, Provider, Reason,
-    Reentrancy, ThreadOwnership, Workers,
-};
 use tenferro_tensor::{Complex32, Complex64, DType};
 
 use self::{
     cut::{Cut, Piece},
     functions::{Element, Integer},
+    lapack::Failure,
     plan::Plan,
+    scale::{Field, Scale},
 };
-use crate::arithmetic::{Number, Scale, Sum};
-
-#[cfg(feature = "loaded")]
-pub(crate) use self::functions::function;
 pub use self::{
-    functions::{Find, Functions, IntegerWidth, MissingFunction},
+    functions::{BlasFunctions, Find, IntegerWidth, MissingFunction, function},
+    lapack::{LapackFunctions, WrongArgument},
     threads::{Bounded, CountScope, ThreadControl, ThreadCount, ThreadsIgnored},
 };
+use crate::{
+    Capabilities, Determinism, Error, Fork, Layouts, Outcome, Product, Provider, Reason,
+    Reentrancy, ThreadOwnership, Workers,
+    lapack::{Request, Routines},
+};
 
-/// The functions of a CBLAS, by the width of its integers.
+/// The functions of a library, by the width of its integers.
 pub enum Table {
     /// Integers of 32 bits.
     Lp64(Functions<i32>),
@@ -43,10 +45,28 @@ pub enum Table {
     Ilp64(Functions<i64>),
 }
 
-/// A CBLAS in this process: its functions, and how its threads are bounded.
+/// The functions of a library with integers `I`.
+pub struct Functions<I> {
+    /// Its CBLAS.
+    pub blas: BlasFunctions<I>,
+    /// Its LAPACK, if it has one.
+    pub lapack: Option<LapackFunctions<I>>,
+}
+
+impl Table {
+    /// Whether there are LAPACK routines.
+    fn has_lapack(&self) -> bool {
+        match self {
+            Table::Lp64(functions) => functions.lapack.is_some(),
+            Table::Ilp64(functions) => functions.lapack.is_some(),
+        }
+    }
+}
+
+/// A library in this process: its functions, and how its threads are bounded.
 ///
 /// One library has one of these, whoever uses it: the control of its threads counts its users.
-pub struct CblasLibrary {
+pub struct ForeignLibrary {
     /// Its functions.
     pub table: Table,
     /// How its threads are bounded.
@@ -77,29 +97,29 @@ pub enum Threading {
     Library,
 }
 
-/// A provider of f64, f32 and complex products by a CBLAS.
+/// A provider of f64, f32 and complex products by a CBLAS, and of the LAPACK routines that come with it.
 ///
 /// Strides are those that BLAS can say. Conjugated operands are done where gemm reads them transposed, and are refused
 /// elsewhere.
-pub struct CblasProvider {
+pub struct ForeignProvider {
     name: String,
     version: String,
     notes: Vec<String>,
     threading: Threading,
     capabilities: Capabilities,
-    library: Arc<CblasLibrary>,
+    library: Arc<ForeignLibrary>,
 }
 
 /// The least multiply-add steps for which the library's own threads are asked: 128^3.
 const PAYS: usize = 1 << 21;
 
-impl CblasProvider {
+impl ForeignProvider {
     /// A provider of this name. A library without threads of its own is used as [`Threading::Workers`] says.
     #[must_use]
     pub fn new(
         name: impl Into<String>,
         version: impl Into<String>,
-        library: Arc<CblasLibrary>,
+        library: Arc<ForeignLibrary>,
         threading: Threading,
     ) -> Self {
         let scope = library.threads.scope();
@@ -113,6 +133,9 @@ impl CblasProvider {
             Repeatability::SameAlignment => Determinism::Unknown,
         };
         capabilities.fork = library.fork;
+        if library.table.has_lapack() {
+            capabilities.lapack = Routines::all();
+        }
         if threading == Threading::Library {
             // That several callers may use several threads each has not been proven for any of these libraries.
             capabilities.reentrancy = Reentrancy::Exclusive;
@@ -134,7 +157,7 @@ impl CblasProvider {
 
     /// The library that computes.
     #[must_use]
-    pub fn library(&self) -> &Arc<CblasLibrary> {
+    pub fn library(&self) -> &Arc<ForeignLibrary> {
         &self.library
     }
 
@@ -144,13 +167,13 @@ impl CblasProvider {
         self.threading
     }
 
-    fn failed(&self, ignored: ThreadsIgnored) -> Error {
-        Error::Failed { provider: self.name.clone(), source: Box::new(ignored) }
+    fn failed(&self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+        Error::Failed { provider: self.name.clone(), source: Box::new(source) }
     }
 
     fn by_dtype<I: Integer>(
         &self,
-        functions: &Functions<I>,
+        functions: &BlasFunctions<I>,
         request: &mut Product<'_>,
         workers: &dyn Workers,
     ) -> Result<Outcome, Error> {
@@ -165,7 +188,7 @@ impl CblasProvider {
 
     fn compute<T: Element<I>, I: Integer>(
         &self,
-        functions: &Functions<I>,
+        functions: &BlasFunctions<I>,
         request: &mut Product<'_>,
         workers: &dyn Workers,
     ) -> Result<Outcome, Error> {
@@ -205,10 +228,28 @@ impl CblasProvider {
         done.map_err(|ignored| self.failed(ignored)).map(|()| Outcome::Executed)
     }
 
+    /// One call of a LAPACK routine, on the library's own threads if it has them and they pay, or else on this one.
+    fn routine<I: Integer>(
+        &self,
+        functions: &LapackFunctions<I>,
+        request: &mut Request<'_>,
+        workers: &dyn Workers,
+    ) -> Result<Outcome, Error> {
+        let (routine, work) = (request.routine(), lapack::work(&request.call()));
+        let wide = self.threading == Threading::Library && work >= PAYS;
+        let threads = if wide { workers.width() } else { 1 };
+        let _bounded =
+            self.library.threads.bound(threads).map_err(|ignored| self.failed(ignored))?;
+        lapack::execute(functions, request).map_err(|failure| match failure {
+            Failure::Breakdown(breakdown) => Error::Breakdown { routine, breakdown },
+            Failure::WrongArgument(wrong) => self.failed(wrong),
+        })
+    }
+
     /// Runs the pieces on the caller's workers, each on one thread of the library.
     fn share_out<T: Element<I>, I: Integer>(
         &self,
-        functions: &Functions<I>,
+        functions: &BlasFunctions<I>,
         plan: &Plan<T, I>,
         cut: &Cut,
         workers: &dyn Workers,
@@ -223,7 +264,7 @@ impl CblasProvider {
 }
 
 /// `out = beta * out`: what is left of a product without terms.
-fn scale<T: Number<Sum = T> + Sum>(request: &mut Product<'_>) {
+fn scale<T: Field>(request: &mut Product<'_>) {
     let (out, beta) = (request.out(), Scale::<T>::new(request.beta()));
     for batch in 0..request.batch() {
         for (row, col) in (0..out.cols).flat_map(|col| (0..out.rows).map(move |row| (row, col))) {
@@ -236,7 +277,7 @@ fn scale<T: Number<Sum = T> + Sum>(request: &mut Product<'_>) {
     }
 }
 
-impl Provider for CblasProvider {
+impl Provider for ForeignProvider {
     fn name(&self) -> &str {
         &self.name
     }
@@ -255,8 +296,20 @@ impl Provider for CblasProvider {
 
     fn product(&self, request: &mut Product<'_>, workers: &dyn Workers) -> Result<Outcome, Error> {
         match &self.library.table {
-            Table::Lp64(functions) => self.by_dtype(functions, request, workers),
-            Table::Ilp64(functions) => self.by_dtype(functions, request, workers),
+            Table::Lp64(functions) => self.by_dtype(&functions.blas, request, workers),
+            Table::Ilp64(functions) => self.by_dtype(&functions.blas, request, workers),
+        }
+    }
+
+    fn lapack(&self, request: &mut Request<'_>, workers: &dyn Workers) -> Result<Outcome, Error> {
+        match &self.library.table {
+            Table::Lp64(Functions { lapack: Some(lapack), .. }) => {
+                self.routine(lapack, request, workers)
+            }
+            Table::Ilp64(Functions { lapack: Some(lapack), .. }) => {
+                self.routine(lapack, request, workers)
+            }
+            _ => Ok(Outcome::Unsupported(Reason::Routine(request.routine()))),
         }
     }
 }

@@ -3,13 +3,13 @@
 //! It is made before anything is written and reads no element. Its invariant: whatever it says can be called with
 //! integers of the library's width, for each product of the batch and each piece of it.
 
-use tenferro_provider::{Matrix, Order, Product, Reason};
 use tenferro_tensor::Conjugation;
 
 use super::{
     cut::Piece,
-    functions::{Element, Functions, Gemm, Integer, Operation},
+    functions::{BlasFunctions, Element, Gemm, Integer, Operation},
 };
+use crate::{Matrix, Order, Product, Reason};
 
 /// An operand as gemm reads it.
 #[derive(Clone, Copy)]
@@ -74,7 +74,7 @@ impl<T: Element<I>, I: Integer> Plan<T, I> {
     }
 
     /// Computes a piece.
-    pub(super) fn compute(&self, functions: &Functions<I>, piece: &Piece) {
+    pub(super) fn compute(&self, functions: &BlasFunctions<I>, piece: &Piece) {
         const FITS: &str = "invariant: parts of extents that fit do";
         let k = self.lhs.matrix.cols;
         let extents = [piece.rows.len(), piece.cols.len(), k];

@@ -3,14 +3,14 @@
 //! It serves what gemm cannot say, and it is where a library that returns complex results in another way than CBLAS
 //! has it is found out.
 
-use tenferro_provider::{Matrix, Product};
 use tenferro_tensor::Conjugation;
 
 use super::{
-    functions::{Element, Functions, Integer, Vector},
+    functions::{BlasFunctions, Element, Integer, Vector},
     plan::at,
+    scale::{Scale, combine},
 };
-use crate::arithmetic::{Scale, combine};
+use crate::{Matrix, Product};
 
 /// A batch of dot products.
 pub(super) struct Dots<T, I> {
@@ -49,7 +49,7 @@ impl<T: Element<I>, I: Integer> Dots<T, I> {
     }
 
     /// Computes all of them.
-    pub(super) fn compute(&self, functions: &Functions<I>) {
+    pub(super) fn compute(&self, functions: &BlasFunctions<I>) {
         let last = self.lhs.cols - 1;
         for batch in 0..self.batch {
             // BLAS walks backwards from the end that lies lowest in memory.
