@@ -5,7 +5,7 @@
 
 use std::{io, path::PathBuf};
 
-use tenferro::{einsum, program, tensor};
+use tenferro::{einsum, program, provider, tensor};
 
 use crate::npy;
 
@@ -83,6 +83,12 @@ pub(super) enum Failure {
     /// The backend cannot be built, or cannot open a scope.
     #[error("{}", cause(.0))]
     Backend(#[source] tensor::Error),
+    /// A provider that was named is not there.
+    #[error("{0}")]
+    Provider(#[source] provider::Error),
+    /// A provider computes wrong results.
+    #[error("{0}")]
+    Unsound(#[source] Box<provider::conformance::Failure>),
     /// Standard output cannot be written.
     #[error("standard output: {0}")]
     Printing(io::Error),

@@ -12,8 +12,10 @@ mod machine;
 mod npy;
 mod output;
 mod progress;
+mod providers;
 mod report;
 mod run;
+mod words;
 
 use std::{
     io::{self, Write},
@@ -37,6 +39,7 @@ enum Command {
     Contract(contract::Arguments),
     Run(run::Arguments),
     Doctor(doctor::Arguments),
+    Providers(providers::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -64,20 +67,28 @@ fn run() -> Result<(), Failure> {
         Command::Contract(arguments) => contract::run(arguments)?,
         Command::Run(arguments) => run::run(arguments)?,
         Command::Doctor(arguments) => doctor::run(arguments)?,
+        Command::Providers(arguments) => providers::run(arguments)?,
     };
     print(&text)
 }
 
 /// The first paragraph of what the parser says, as one line.
 fn usage(error: &clap::Error) -> Failure {
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return Failure::Usage("a command is needed: contract, run or doctor".to_owned());
-    }
     let text = error.render().to_string();
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return Failure::Usage(format!("a command is needed: {}", commands(&text).join(", ")));
+    }
     let paragraph = text.split("\n\n").next().unwrap_or_default();
     let words: Vec<&str> = paragraph.split_whitespace().collect();
     let line = words.join(" ");
     Failure::Usage(line.strip_prefix("error: ").unwrap_or(&line).to_owned())
+}
+
+/// The commands that a help text lists.
+fn commands(help: &str) -> Vec<&str> {
+    let list = help.split("Commands:\n").nth(1).unwrap_or_default();
+    let lines = list.lines().take_while(|line| !line.trim().is_empty());
+    lines.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
 }
 
 /// Prints a result. Whoever stops reading has read enough: a closed pipe is no failure.

@@ -8,7 +8,6 @@ use serde::Serialize;
 use tenferro::{
     Diagnostics,
     arbiter::{AffinitySource, Sizing, Topology, WaitReason, WaiterInfo},
-    provider::{Reentrancy, ThreadOwnership},
     scope::{Affinity, DomainOwnership},
 };
 
@@ -16,6 +15,7 @@ use super::{
     hazards::{Facts, Hazard, hazards},
     sizing::decision,
 };
+use crate::words;
 
 /// What the doctor found. Its fields are those of `--json`.
 #[derive(Serialize)]
@@ -164,16 +164,8 @@ impl ProviderLine {
         Self {
             name: provider.name.clone(),
             version: provider.version.clone(),
-            threads: match provider.threads {
-                ThreadOwnership::Caller => "Tenferro's",
-                ThreadOwnership::BoundedPerCall => "its own, counted by call",
-                ThreadOwnership::PerThread => "its own, counted by thread",
-                ThreadOwnership::ProcessWide => "its own, one count for the process",
-            },
-            reentrancy: match provider.reentrancy {
-                Reentrancy::Concurrent => "any number of callers",
-                Reentrancy::Exclusive => "one caller at a time",
-            },
+            threads: words::threads(provider.threads),
+            reentrancy: words::reentrancy(provider.reentrancy),
             dtypes: provider.dtypes.split(' ').map(str::to_owned).collect(),
         }
     }

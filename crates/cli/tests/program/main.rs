@@ -8,5 +8,6 @@ mod doctor;
 mod numpy;
 mod outputs;
 mod printing;
+mod providers;
 mod refusals;
 mod running;

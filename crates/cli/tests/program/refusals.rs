@@ -125,7 +125,7 @@ fn settings_that_nobody_can_have() {
 #[test]
 fn commands_that_are_incomplete() {
     let here = Path::new(".");
-    assert_snapshot!(refusal(here, &[]), @"a command is needed: contract, run or doctor; see --help");
+    assert_snapshot!(refusal(here, &[]), @"a command is needed: contract, run, doctor, providers; see --help");
     assert_snapshot!(refusal(here, &["expand"]), @"unrecognized subcommand 'expand'; see --help");
     assert_snapshot!(refusal(here, &["contract"]), @"the following required arguments were not provided: --output <FILE> <SUBSCRIPTS> <FILE>...; see --help");
     assert_snapshot!(refusal(here, &["contract", "ij->ij", "x.npy"]), @"the following required arguments were not provided: --output <FILE>; see --help");
