@@ -77,7 +77,7 @@ mod tests {
     fn one_stage_or_the_rest_from_one_can_be_chosen() {
         assert_eq!(chosen("").unwrap().len(), STAGES.len());
         assert_eq!(chosen("--only tidy").unwrap(), ["tidy"]);
-        assert_eq!(chosen("--from model").unwrap(), ["model", "test"]);
+        assert_eq!(chosen("--from model").unwrap(), ["model", "providers", "test"]);
         assert!(chosen("--only nothing").is_err());
         assert!(chosen("--only tidy --from model").is_err());
     }

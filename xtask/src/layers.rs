@@ -49,6 +49,7 @@ const LAYERS: &[Layer] = &[
     layer("tenferro-scope",     &["tenferro-arbiter", "tenferro-provider"]),
     layer("tenferro-ops",       &["tenferro-tensor"]),
     layer("tenferro-providers", &["tenferro-provider", "tenferro-tensor"]),
+    layer("tenferro-providers-linked", &["tenferro-provider", "tenferro-tensor"]),
     layer("tenferro-engine",    &["tenferro-tensor", "tenferro-ops", "tenferro-provider", "tenferro-scope"]),
     layer("tenferro-cpu",       &["tenferro-tensor", "tenferro-arbiter", "tenferro-provider", "tenferro-scope",
                                   "tenferro-ops", "tenferro-providers", "tenferro-engine"]),

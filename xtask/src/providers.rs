@@ -70,6 +70,12 @@ enum Source {
     Wheels { wheels: &'static [&'static str], folder: &'static str },
 }
 
+impl Source {
+    fn is_that_of(&self, other: &Source) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
 const fn debian(
     name: &'static str,
     about: &'static str,
@@ -104,6 +110,15 @@ const LIBRARIES: &[Library] = &[
         },
     },
     Library {
+        name: "openblas-scipy64",
+        about: "the same with integers of 64 bits",
+        file: "libscipy_openblas64_.so",
+        source: Source::Wheels {
+            wheels: &["scipy-openblas64==0.3.34.481.3"],
+            folder: "scipy_openblas64/lib",
+        },
+    },
+    Library {
         name: "mkl",
         about: "Intel's MKL with its OpenMP runtime, from wheels; 800 MB",
         file: "libmkl_rt.so.3",
@@ -128,6 +143,18 @@ pub(super) fn absent(root: &Path) -> Vec<&'static str> {
     LIBRARIES.iter().map(|library| library.name).filter(|name| !there.contains(name)).collect()
 }
 
+/// A folder with an OpenBLAS under the name that a linker looks for, if there is one.
+pub(super) fn to_link(root: &Path) -> Result<Option<PathBuf>, Failure> {
+    let installed = folder(root).join("openblas");
+    let (file, folder) = (installed.join("libopenblas.so.0"), root.join("target/providers-linked"));
+    if !file.is_file() {
+        return Ok(None);
+    }
+    link_libraries(&installed, &make(&folder)?)?;
+    link(&file, &folder.join("libopenblas.so"))?;
+    Ok(Some(folder))
+}
+
 /// Gets those that are named, or all, and leaves those that are there; the ones that could not be got.
 pub(super) fn install(
     workspace: &Workspace,
@@ -142,16 +169,23 @@ pub(super) fn install(
         )));
     }
     let wanted = |library: &&Library| names.is_empty() || names.iter().any(|n| n == library.name);
-    let mut missed = Vec::new();
+    let mut missed: Vec<&Library> = Vec::new();
     for library in LIBRARIES.iter().filter(wanted) {
         if library.path(workspace.root()).is_file() {
             eprintln!("{}: is there", library.name);
-        } else if let Err(failure) = library.install(workspace.root()) {
+            continue;
+        }
+        // Where the network says no, it says so slowly: it is asked once a source.
+        let failed = match missed.iter().find(|missed| missed.source.is_that_of(&library.source)) {
+            Some(missed) => Err(Failure::Red(format!("its source had not {} either", missed.name))),
+            None => library.install(workspace.root()),
+        };
+        if let Err(failure) = failed {
             eprintln!("\n!! SKIPPED: {} could not be got: {failure}\n", library.name);
-            missed.push(library.name);
+            missed.push(library);
         }
     }
-    Ok(missed)
+    Ok(missed.into_iter().map(|library| library.name).collect())
 }
 
 impl Library {
@@ -164,13 +198,11 @@ impl Library {
             let rule = "libraries are got for Linux on x86-64; install one and name its folder in TENFERRO_PROVIDER_PATH";
             return Err(Failure::Red(rule.to_owned()));
         }
-        let unpacked = folder(root).join("unpacked").join(self.name);
-        make(&unpacked)?;
+        let unpacked = make(&folder(root).join("unpacked").join(self.name))?;
         for step in self.steps(&unpacked) {
             step.run(&unpacked)?;
         }
-        let target = folder(root).join(self.name);
-        make(&target)?;
+        let target = make(&folder(root).join(self.name))?;
         for source in self.folders(root, &unpacked)? {
             link_libraries(&source, &target)?;
         }
@@ -185,9 +217,10 @@ impl Library {
         match self.source {
             Source::Debian { packages, .. } => {
                 // A machine that is new has no lists of packages yet; the names of the files hold versions.
-                let get = "apt-get download -qq -o APT::Sandbox::User=root \"$@\"";
+                let get = "apt-get download -qq $options -o APT::Sandbox::User=root \"$@\"";
                 let script = format!(
-                    "{get} || {{ apt-get update -qq && {get}; }}\n\
+                    "options='-o Acquire::Retries=1 -o Acquire::http::Timeout=20'\n\
+                     {get} || {{ apt-get update -qq $options && {get}; }}\n\
                      for file in *.deb; do dpkg -x \"$file\" .; done; rm *.deb"
                 );
                 let script = Step::program("sh", ["-ec".to_owned(), script, "apt".to_owned()]);
@@ -196,6 +229,7 @@ impl Library {
             Source::Wheels { wheels, .. } => vec![
                 Step::program("python3", ["-m", "pip", "install", "--quiet", "--no-deps"])
                     .args(["--disable-pip-version-check", "--root-user-action=ignore"])
+                    .args(["--timeout", "20", "--retries", "1"])
                     .args(["--ignore-installed", "--prefix"])
                     .args([unpacked.to_string_lossy()])
                     .args(wheels.iter().copied()),
@@ -222,9 +256,11 @@ impl Library {
     }
 }
 
-fn make(folder: &Path) -> Result<(), Failure> {
+/// The folder, made if it is not there.
+fn make(folder: &Path) -> Result<PathBuf, Failure> {
     fs::create_dir_all(folder)
-        .map_err(|error| Failure::Red(format!("{} cannot be made: {error}", folder.display())))
+        .map_err(|error| Failure::Red(format!("{} cannot be made: {error}", folder.display())))?;
+    Ok(folder.to_owned())
 }
 
 /// Links the shared libraries of a folder, not of those in it, into another.
@@ -236,14 +272,19 @@ fn link_libraries(source: &Path, target: &Path) -> Result<(), Failure> {
         if !name.contains(".so") || path.is_dir() {
             continue;
         }
-        let link = target.join(name);
-        let _ = fs::remove_file(&link);
-        let file = fs::canonicalize(&path).map_err(|error| failed(&path, error))?;
-        fs::hard_link(&file, &link)
-            .or_else(|_| fs::copy(&file, &link).map(drop))
-            .map_err(|error| failed(&link, error))?;
+        link(&path, &target.join(name))?;
     }
     Ok(())
+}
+
+/// Links a file, or copies it where that cannot be.
+fn link(path: &Path, place: &Path) -> Result<(), Failure> {
+    let failed = |what: &Path, error| Failure::Red(format!("{}: {error}", what.display()));
+    let _ = fs::remove_file(place);
+    let file = fs::canonicalize(path).map_err(|error| failed(path, error))?;
+    fs::hard_link(&file, place)
+        .or_else(|_| fs::copy(&file, place).map(drop))
+        .map_err(|error| failed(place, error))
 }
 
 #[cfg(test)]
@@ -260,6 +301,15 @@ mod tests {
         assert!(lines("openblas").contains("apt libopenblas0-pthread libgfortran5"));
         assert!(lines("openblas").contains("dpkg -x"));
         assert!(lines("mkl").contains("--no-deps") && lines("mkl").contains("--prefix here mkl=="));
+    }
+
+    #[test]
+    fn a_source_that_did_not_answer_is_known_by_its_kind() {
+        let source =
+            |name: &str| &LIBRARIES.iter().find(|library| library.name == name).unwrap().source;
+        assert!(source("blis").is_that_of(source("openblas")));
+        assert!(source("mkl").is_that_of(source("openblas-scipy")));
+        assert!(!source("mkl").is_that_of(source("blis")));
     }
 
     #[test]

@@ -17,13 +17,14 @@ pub(super) const COMMAND: Command = Command {
          installed and through `cargo test` elsewhere. Words after `--` go to that runner, and\n\
          narrow the run to it: the documentation tests are then left out. `-p PACKAGE` among\n\
          them stands in for `--workspace`.\n\n\
-         `--providers` runs the tests of the libraries that `cargo xtask providers install` got, and\n\
-         no others; it says which ones are not there.\n"
+         `--providers` runs the tests of the libraries that `cargo xtask providers install` got, loaded\n\
+         and linked, and no others; it says which ones are not there.\n"
             .to_owned()
     },
     run: |workspace, mut arguments| {
         if arguments.flag("--providers") {
-            return loaded(workspace, &arguments.finish()?);
+            loaded(workspace, &arguments.finish()?)?;
+            return linked(workspace);
         }
         let passed_on = arguments.finish()?;
         let runner = Runner::installed(workspace);
@@ -96,14 +97,31 @@ pub(super) fn loaded(workspace: &Workspace, passed_on: &[String]) -> Result<(), 
     if providers::installed(workspace.root()).is_empty() {
         return Ok(());
     }
-    Step::cargo(["test", "-p", "tenferro-providers", "-p", "tenferro-cpu"])
-        .args(["--features", "tenferro-providers/loaded,tenferro-cpu/loaded"])
-        .args(["--test", "libraries", "--test", "loaded_backends"])
+    // The whole workspace, so that the features are those of the run of all tests and nothing is built twice.
+    Step::cargo(["test", "--workspace"])
+        .args(LIBRARY_TESTS.iter().flat_map(|test| ["--test", test]))
         .args((!passed_on.is_empty()).then_some("--"))
         .args(passed_on.iter().cloned())
         .env(LIBRARIES, folder.to_string_lossy())
         .run(workspace.root())
 }
+
+/// Runs the tests of the library that is linked, if it is there.
+pub(super) fn linked(workspace: &Workspace) -> Result<(), Failure> {
+    let Some(folder) = providers::to_link(workspace.root())? else {
+        eprintln!("\n!! SKIPPED: there is no OpenBLAS to link with\n");
+        return Ok(());
+    };
+    let folder = folder.to_string_lossy();
+    Step::cargo(["test", "-p", "tenferro-providers-linked", "--features", "openblas"])
+        .env("LIBRARY_PATH", folder.clone())
+        .env("LD_LIBRARY_PATH", folder)
+        .run(workspace.root())
+}
+
+/// The tests that load libraries.
+const LIBRARY_TESTS: &[&str] =
+    &["interposed", "libraries", "library_threads", "loaded_backends", "loaded_settings"];
 
 /// Names the folder of the libraries for tests that need real ones.
 const LIBRARIES: &str = "TENFERRO_TEST_LIBRARIES";

@@ -7,7 +7,7 @@ use super::super::model::{self, Depth};
 use super::super::step::{Failure, Step};
 use super::super::test::{self, Runner};
 use super::super::workspace::{Member, Workspace};
-use super::super::{bench, layers, tidy};
+use super::super::{bench, layers, providers, tidy};
 use super::timetable::Timetable;
 
 /// One stage.
@@ -60,6 +60,15 @@ pub(super) const STAGES: &[Stage] = &[
         run: |workspace, times| {
             times.time("model", || model::run(workspace, Depth::Quick, &[]))?;
             times.time("model: mutations", || model::check_mutations(workspace, &[]))
+        },
+    },
+    Stage {
+        name: "providers",
+        about: "the libraries that can be got, loaded and linked: their contract and their threads",
+        run: |workspace, times| {
+            times.time("providers: install", || providers::install(workspace, &[]).map(drop))?;
+            times.time("providers: loaded", || test::loaded(workspace, &[]))?;
+            times.time("providers: linked", || test::linked(workspace))
         },
     },
     Stage { name: "test", about: "documentation tests, then all others", run: tests },
@@ -127,12 +136,18 @@ fn features(workspace: &Workspace) -> Result<(), Failure> {
         .run(workspace.root())
 }
 
+/// The package whose features are libraries to link, each of which must be there: stage `providers` has one.
+const LINKED: &str = "tenferro-providers-linked";
+
 /// A step for each package without features, and one for each of its features.
 fn feature_steps(members: &[Member]) -> Vec<Step> {
     let mut steps = Vec::new();
     for member in members {
         let bare = Step::cargo(["check", "--quiet", "-p", &member.name, "--no-default-features"]);
         steps.push(bare.clone());
+        if member.name == LINKED {
+            continue;
+        }
         for feature in &member.features {
             steps.push(bare.clone().args(["--features", feature]));
         }
@@ -160,7 +175,8 @@ mod tests {
             features: features.iter().map(|feature| (*feature).to_owned()).collect(),
             ..Member::default()
         };
-        let steps = feature_steps(&[member("a", &["x", "y"]), member("b", &[])]);
+        let steps =
+            feature_steps(&[member("a", &["x", "y"]), member("b", &[]), member(LINKED, &["z"])]);
         let lines: Vec<String> = steps.iter().map(Step::to_string).collect();
         assert_eq!(
             lines,
@@ -169,6 +185,7 @@ mod tests {
                 "cargo check --quiet -p a --no-default-features --features x",
                 "cargo check --quiet -p a --no-default-features --features y",
                 "cargo check --quiet -p b --no-default-features",
+                "cargo check --quiet -p tenferro-providers-linked --no-default-features",
             ]
         );
     }

@@ -19,6 +19,7 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "crates/arbiter",
     "crates/provider",
     "crates/providers",
+    "crates/providers-linked",
     "crates/engine",
     "benches/limits",
 ];
