@@ -6,8 +6,8 @@
 
 use smallvec::SmallVec;
 use tenferro_tensor::{
-    AsOperand, Indices, Operand, Primitive, Result, Structural, Tensor, TensorView, Vocabulary,
-    vocabulary,
+    AsOperand, Exponentials, Indices, Operand, Primitive, Result, Structural, Tensor, TensorView,
+    Vocabulary, vocabulary,
 };
 
 use crate::Meta;
@@ -36,6 +36,21 @@ pub trait Builder {
     fn stretch(&mut self, value: &Self::Value, extents: &[usize]) -> Result<Self::Value> {
         let rank = self.meta(value).shape.rank();
         self.emit(stretching(rank, extents), &[value])
+    }
+
+    /// The value of a composite of exponentials, if the builder has a way to it that is not through primitives.
+    ///
+    /// A builder that records has none: derivatives and programs are made of primitives.
+    ///
+    /// # Errors
+    /// What a builder that computes cannot do now.
+    fn exponentials(
+        &mut self,
+        exponentials: &Exponentials,
+        x: &Self::Value,
+    ) -> Result<Option<Self::Value>> {
+        let _ = (exponentials, x);
+        Ok(None)
     }
 }
 
@@ -190,6 +205,14 @@ impl<'a, V: Vocabulary + ?Sized> Builder for Eager<'a, V> {
             }
         };
         view.broadcast(extents).map(Lent::View)
+    }
+
+    fn exponentials(
+        &mut self,
+        exponentials: &Exponentials,
+        x: &Lent<'a>,
+    ) -> Result<Option<Lent<'a>>> {
+        Ok(self.engine.exponentials(exponentials, &x.as_operand())?.map(Lent::Tensor))
     }
 }
 

@@ -5,7 +5,8 @@
 
 use smallvec::SmallVec;
 use tenferro_tensor::{
-    AsOperand, Contraction, Dot, Factor, Operand, OperandMut, Primitive, Result, Tensor, Vocabulary,
+    AsOperand, Contraction, Dot, Exponentials, Factor, Operand, OperandMut, Primitive, Result,
+    Tensor, Vocabulary,
 };
 
 use crate::{
@@ -166,6 +167,14 @@ struct Lent<'e, E: ?Sized>(&'e mut E);
 impl<E: Engine + ?Sized> Vocabulary for Lent<'_, E> {
     fn apply(&mut self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
         self.0.apply(primitive, inputs)
+    }
+
+    fn exponentials(
+        &mut self,
+        exponentials: &Exponentials,
+        x: &Operand<'_>,
+    ) -> Result<Option<Tensor>> {
+        self.0.exponentials(exponentials, x)
     }
 }
 

@@ -50,7 +50,7 @@ pub use layout::Layout;
 pub use operand::{AsOperand, FromTensor, Operand, OperandMut, Operate};
 pub use params::{
     AxisPadding, BatchPosition, Boundary, Combiner, Comparison, Conjugation, Contraction,
-    Direction, Indices, KeepAxes, Padding, SortOrder, Sweep, Ties,
+    Direction, ExponentialForm, Exponentials, Indices, KeepAxes, Padding, SortOrder, Sweep, Ties,
 };
 pub use random::Distribution;
 pub use scalar::Scalar;

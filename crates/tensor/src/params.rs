@@ -60,6 +60,26 @@ pub enum KeepAxes {
     Keep,
 }
 
+/// What is made of the exponentials over axes, which composites do by many primitives and an engine may do at once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Exponentials {
+    /// What is made of them.
+    pub form: ExponentialForm,
+    /// The axes whose exponentials are summed.
+    pub axes: Indices,
+}
+
+/// What is made of exponentials and their sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExponentialForm {
+    /// The logarithm of their sum: `logsumexp`.
+    LogOfSum(KeepAxes),
+    /// Each divided by their sum: `softmax`.
+    Shares,
+    /// The logarithms of these: `log_softmax`.
+    LogOfShares,
+}
+
 /// Which relation `compare` tests. Any comparison with NaN is false but `Ne`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {

@@ -5,17 +5,35 @@
 
 use smallvec::SmallVec;
 
-use crate::{AsOperand, DType, DTypeClass, FromTensor, Operand, Operate, Result, Tensor};
+use crate::{
+    AsOperand, DType, DTypeClass, Exponentials, FromTensor, Operand, Operate, Result, Tensor,
+};
 
 /// Whatever can carry out the vocabulary: engines, backends, sessions.
 ///
-/// Implement this one method to have every operation trait.
+/// Implement [`Vocabulary::apply`] to have every operation trait.
 pub trait Vocabulary {
     /// Carries out one primitive.
     ///
     /// # Errors
     /// What the primitive refuses, and what the engine cannot do now; nothing is computed then.
     fn apply(&mut self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor>;
+
+    /// Carries out at once what else takes many primitives, if there is a shorter way for this operand.
+    ///
+    /// The result is what the primitives make, bit for bit; `None` says that they have to do, which is also the answer
+    /// to whatever they refuse.
+    ///
+    /// # Errors
+    /// What the engine cannot do now.
+    fn exponentials(
+        &mut self,
+        exponentials: &Exponentials,
+        x: &Operand<'_>,
+    ) -> Result<Option<Tensor>> {
+        let _ = (exponentials, x);
+        Ok(None)
+    }
 }
 
 /// The dtypes for which a primitive has a meaning.

@@ -1,9 +1,12 @@
 //! Sums of exponentials that do not overflow, and what is normalised by them.
 //!
 //! Exponents are shifted by the whole part of their maximum: that keeps the sum in range as well as the maximum would,
-//! and has no derivative, so that a gradient does not run through it.
+//! and has no derivative, so that a gradient does not run through it. A builder that computes may take a shorter way to
+//! the same bits.
 
-use tenferro_tensor::{Accepts, Comparison, DType, Indices, KeepAxes, Result};
+use tenferro_tensor::{
+    Accepts, Comparison, DType, ExponentialForm, Exponentials, Indices, KeepAxes, Result,
+};
 
 use super::float::{check, count, narrowed, number, widened};
 use crate::{Build, Builder};
@@ -24,6 +27,9 @@ pub fn logsumexp<B: Builder + ?Sized>(
     const OP: &str = "logsumexp";
     let dtype = builder.meta(x).dtype;
     check(OP, Accepts::Float, dtype)?;
+    if let Some(log) = at_once(builder, ExponentialForm::LogOfSum(keep), x, &axes)? {
+        return Ok(log);
+    }
     let wide = widened(builder, x)?;
     let shift = match shift(builder, &wide, &axes)? {
         Some(shift) => Some(finite_or_zero(builder, OP, &shift)?),
@@ -60,6 +66,9 @@ pub fn softmax<B: Builder + ?Sized>(
 ) -> Result<B::Value> {
     let dtype = builder.meta(x).dtype;
     check("softmax", Accepts::Float, dtype)?;
+    if let Some(shares) = at_once(builder, ExponentialForm::Shares, x, &axes)? {
+        return Ok(shares);
+    }
     let wide = widened(builder, x)?;
     let shifted = shifted(builder, &wide, &axes)?;
     let exponentials = builder.exp(&shifted)?;
@@ -79,6 +88,9 @@ pub fn log_softmax<B: Builder + ?Sized>(
 ) -> Result<B::Value> {
     let dtype = builder.meta(x).dtype;
     check("log_softmax", Accepts::Float, dtype)?;
+    if let Some(shares) = at_once(builder, ExponentialForm::LogOfShares, x, &axes)? {
+        return Ok(shares);
+    }
     let wide = widened(builder, x)?;
     let shifted = shifted(builder, &wide, &axes)?;
     let exponentials = builder.exp(&shifted)?;
@@ -86,6 +98,16 @@ pub fn log_softmax<B: Builder + ?Sized>(
     let log = builder.log(&sum)?;
     let shares = builder.sub(&shifted, &log)?;
     narrowed(builder, &shares, dtype)
+}
+
+/// The composite without its primitives, if the builder has a way to it.
+fn at_once<B: Builder + ?Sized>(
+    builder: &mut B,
+    form: ExponentialForm,
+    x: &B::Value,
+    axes: &Indices,
+) -> Result<Option<B::Value>> {
+    builder.exponentials(&Exponentials { form, axes: axes.clone() }, x)
 }
 
 /// The whole part of the maximum over axes, which are kept; `None` over nothing.
