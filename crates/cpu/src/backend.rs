@@ -6,7 +6,9 @@ use tenferro_arbiter::{Patience, Recording};
 use tenferro_engine::{CpuEngine, refused};
 use tenferro_ops::{Engine, Input, Inputs, LaneJob, Region, Results, Scale};
 use tenferro_scope::{DomainOwnership, ResourceDomain, RuntimeIdentity};
-use tenferro_tensor::{Contraction, Operand, OperandMut, Primitive, Tensor, Vocabulary};
+use tenferro_tensor::{
+    Contraction, Exponentials, Operand, OperandMut, Primitive, Tensor, Vocabulary,
+};
 
 use crate::{CpuBackendBuilder, Diagnostics, Result, builder::Setting};
 
@@ -295,6 +297,14 @@ impl Vocabulary for CpuBackend {
     #[inline]
     fn apply(&mut self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
         self.shared.engine.apply(primitive, inputs)
+    }
+
+    fn exponentials(
+        &mut self,
+        exponentials: &Exponentials,
+        x: &Operand<'_>,
+    ) -> Result<Option<Tensor>> {
+        self.shared.engine.exponentials(exponentials, x)
     }
 }
 

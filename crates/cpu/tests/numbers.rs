@@ -69,6 +69,11 @@ fn x50_reductions_over_all_subsets_of_axes_do_not_depend_on_the_width() {
     widths.agree("f32", |b| b.sum(&many, [0], DROP));
     let halves = rough(DType::F16, &[300_000], 10);
     widths.agree("f16", |b| b.sum(&halves, [0], DROP));
+    // Rows of shared elements: whether they are taken to follow each other may not depend on how they are cut.
+    let shared = rough(DType::F64, &[6 * 16_000], 11);
+    let shared = shared.as_slice::<f64>().unwrap();
+    let rows = TensorView::from_slice(shared, &[300, 400, 6], &[1, 38, 16_000], 0).unwrap();
+    widths.agree("rows of shared elements", |b| b.sum(&rows, [1], DROP));
 }
 
 #[test]

@@ -5,11 +5,13 @@ use tenferro_ops::{
 };
 use tenferro_provider::{Chain, Workers};
 use tenferro_scope::{Breadth, ResourceDomain};
-use tenferro_tensor::{Contraction, Dot, Operand, OperandMut, Primitive, Result, Tensor};
+use tenferro_tensor::{
+    Contraction, Dot, Exponentials, Operand, OperandMut, Primitive, Result, Tensor,
+};
 
 use crate::{
     error::refused,
-    kernel::{self, Grant},
+    kernel::{self, ExponentialPlan, Grant},
     pool::BufferPool,
     schedule::product_pays,
 };
@@ -98,6 +100,25 @@ impl CpuEngine {
             move |guard| self.run_contraction(&guard.workers(), contraction, inputs, scale, out),
             |error| refused(OP, error),
         )
+    }
+
+    /// Carries out a composite of exponentials at once, if it can; `None` says that its primitives have to do.
+    ///
+    /// # Errors
+    /// What the domain refuses; [`OutOfMemory`](tenferro_tensor::Error::OutOfMemory).
+    pub fn exponentials(
+        &self,
+        exponentials: &Exponentials,
+        x: &Operand<'_>,
+    ) -> Result<Option<Tensor>> {
+        let Some(plan) = ExponentialPlan::new(exponentials, x) else { return Ok(None) };
+        let is_wide = self.domain.width() > 1 && kernel::pays(plan.cost());
+        let result = self.domain.run(
+            if is_wide { Breadth::Wide } else { Breadth::Narrow },
+            |guard| plan.compute(&self.grant(&guard.workers()), x),
+            |error| refused(plan.name(), error),
+        );
+        result.map(Some)
     }
 
     /// Carries out one primitive inside of an admitted operation.

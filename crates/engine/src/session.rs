@@ -2,9 +2,11 @@
 
 use tenferro_ops::{Engine, Input, Inputs, LaneJob, Region, Results, Scale};
 use tenferro_scope::{Breadth, GrantedWorkers};
-use tenferro_tensor::{Contraction, Operand, OperandMut, Primitive, Result, Tensor, Vocabulary};
+use tenferro_tensor::{
+    Contraction, Exponentials, Operand, OperandMut, Primitive, Result, Tensor, Vocabulary,
+};
 
-use crate::{CpuEngine, error::refused, lanes::Failures};
+use crate::{CpuEngine, error::refused, kernel::ExponentialPlan, lanes::Failures};
 
 /// An engine under a grant that is held: its operations are not admitted one by one.
 struct Session<'s> {
@@ -32,6 +34,15 @@ impl CpuEngine {
 impl Vocabulary for Session<'_> {
     fn apply(&mut self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
         self.engine.run(&self.workers, primitive, inputs)
+    }
+
+    fn exponentials(
+        &mut self,
+        exponentials: &Exponentials,
+        x: &Operand<'_>,
+    ) -> Result<Option<Tensor>> {
+        let Some(plan) = ExponentialPlan::new(exponentials, x) else { return Ok(None) };
+        plan.compute(&self.engine.grant(&self.workers), x).map(Some)
     }
 }
 

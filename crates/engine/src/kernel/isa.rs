@@ -151,6 +151,28 @@ unsafe fn avx512<L: Loop>(out: NonNull<u8>, inputs: &Places, length: usize, word
     token.vectorize(Call::<L> { out, inputs, length, word, kind: PhantomData });
 }
 
+/// Does some work in the widest registers that this CPU has; `call` is inlined into a function for each kind.
+#[inline]
+pub(super) fn in_widest<W: NullaryFnOnce>(work: W) -> W::Output {
+    match Isa::current() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the CPU was found to have what the token stands for.
+        Isa::Avx512 => unsafe { V4::new_unchecked() }.vectorize(work),
+        _ => in_wide(work),
+    }
+}
+
+/// The same, but for registers that few elements fill: every kind more is time to build.
+#[inline]
+pub(super) fn in_wide<W: NullaryFnOnce>(work: W) -> W::Output {
+    match Isa::current() {
+        Isa::Baseline => work.call(),
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the CPU was found to have what the token stands for; whatever has AVX-512 has AVX2 too.
+        Isa::Avx2 | Isa::Avx512 => unsafe { V3::new_unchecked() }.vectorize(work),
+    }
+}
+
 /// One call of a loop, to be inlined into a function that may use an instruction set.
 struct Call<'a, L> {
     out: NonNull<u8>,

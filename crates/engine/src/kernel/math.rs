@@ -30,6 +30,8 @@ use std::{marker::PhantomData, ptr::NonNull};
 use half::slice::HalfFloatSliceExt;
 use tenferro_tensor::{Analytic, DType, bf16, f16};
 
+pub(super) use float::Float;
+
 use super::isa::{Isa, Loop, Places, Run, Word, compiled};
 
 /// A function of one float as a straight line, but for rare arguments.
@@ -113,7 +115,19 @@ fn of2<F: Function2<f32> + Function2<f64>>(dtype: DType) -> Option<Run> {
 }
 
 /// How many elements make a block: four of the widest vectors of `f64`, two of `f32`.
-const BLOCK: usize = 32;
+pub(super) const BLOCK: usize = 32;
+
+/// The exponentials of a block, to be inlined into loops that do more with them. Only right with fused multiply-add.
+#[inline(always)]
+pub(super) fn exp<T: Float + Default>(x: &[T; BLOCK]) -> [T; BLOCK] {
+    apply::<T, exp::Exp>(x)
+}
+
+/// The logarithms of a block, as [`exp`].
+#[inline(always)]
+pub(super) fn log<T: Float + Default>(x: &[T; BLOCK]) -> [T; BLOCK] {
+    apply::<T, log::Log>(x)
+}
 
 /// A block of elements, or of fewer, which are padded by their first.
 ///

@@ -8,8 +8,10 @@ mod convolution;
 mod copy;
 mod dot;
 mod elementwise;
+mod exponentials;
 mod fill;
 mod float_state;
+mod fold;
 mod function;
 mod fused;
 mod gather;
@@ -36,6 +38,7 @@ use crate::pool::BufferPool;
 
 pub(crate) use dot::contract;
 pub(crate) use elementwise::small;
+pub(crate) use exponentials::Plan as ExponentialPlan;
 pub use float_state::is_default as has_default_float_state;
 pub(crate) use fused::{Outs, Plan as RegionPlan, region};
 pub(crate) use share::pays;

@@ -3,24 +3,42 @@
 //! A NaN beats every number, and of equal elements the first stays, so that the answer does not depend on how the
 //! elements are cut.
 
+use std::ops::Range;
+
+use pulp::NullaryFnOnce;
 use smallvec::SmallVec;
 use tenferro_ops::scalar::Real;
-use tenferro_tensor::{Accepts, Operand, OperandMut, Validation, dispatch};
+use tenferro_tensor::{Accepts, DType, Operand, OperandMut, Validation, dispatch};
 
 use super::{
     Grant,
+    fold::{Rows, joined},
+    isa::in_widest,
     share::{Elements, Target},
     walk::{Axis, Walk},
 };
 
-/// How many neighbouring results are carried at a time.
-const CARRIED: usize = 128;
-
+/// The most neighbouring results that are carried at a time; they stay in the second-level cache.
+const CARRIED: usize = 8192;
+/// The same without asking for memory.
+const FEW_CARRIED: usize = 128;
+/// How many rows are looked at together, so that what is carried is loaded and stored once for all.
+const ROWS: usize = 4;
+/// The most elements of short rows that follow each other and are carried as one.
+const WIDE_ROW: usize = 1024;
+/// Runs of up to so many elements are short, and looked through side by side.
+const SHORT: usize = 32;
+/// How many short runs are looked through together.
+const SIDE_BY_SIDE: usize = 8;
 /// How many elements of a run are looked through for their extreme before its place is.
 const RUN: usize = 2048;
-
 /// How many parts of a run are looked through side by side.
-const LANES: usize = 16;
+const LANES: usize = 32;
+/// How many results of a row make a block.
+const BLOCK: usize = 16;
+/// How many elements are asked at a time whether one of them is the extreme.
+const ASKED: usize = 64;
+const FEW_ASKED: usize = 8;
 
 /// Which extreme is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +60,15 @@ pub(super) fn place(
     let plan = Plan::new(input, axes, &out);
     let dtype = input.dtype();
     dispatch!(dtype, real T => {
+        // A NaN is not ordered, and so beats.
+        #[allow(
+            clippy::neg_cmp_op_on_partial_ord,
+            clippy::nonminimal_bool,
+            reason = "one comparison, where two would be asked for NaN"
+        )]
         match extreme {
-            Extreme::Largest => plan.search(grant, input, out, |x: T, best: T| x > best),
-            Extreme::Smallest => plan.search(grant, input, out, |x: T, best: T| x < best),
+            Extreme::Largest => plan.search(grant, input, out, |x: T, best: T| !(x <= best)),
+            Extreme::Smallest => plan.search(grant, input, out, |x: T, best: T| !(x >= best)),
         }
         Ok(())
     }, else Err(Validation::MeaninglessDType { dtype, expected: Accepts::Real.description() }))
@@ -103,27 +127,58 @@ impl Plan {
         if self.kept.elements() == 0 || count == 0 {
             return;
         }
-        let [out_step, step] = self.kept.strides();
         grant.share(self.kept.elements(), count * size_of::<T>(), |range| {
-            self.kept.runs(range, |[out, input], length| {
-                // SAFETY: the walks reach places of the output only, each of this range once.
-                let write = |at: usize, place: usize| unsafe {
-                    to.at(out + at.cast_signed() * out_step).write(place as i64);
-                };
-                if self.carries_rows() {
-                    for start in (0..length).step_by(CARRIED) {
-                        let carried = CARRIED.min(length - start);
-                        let places = search.rows(input + start.cast_signed() * step, step, carried);
-                        for (at, &place) in places[..carried].iter().enumerate() {
-                            write(start + at, place);
-                        }
+            let results = Results { search: &search, to, range };
+            // Wider registers shorten what is searched most; every instance more is time to build.
+            if const { matches!(T::DTYPE, DType::F64 | DType::F32) } {
+                in_widest(results);
+            } else {
+                results.call();
+            }
+        });
+    }
+}
+
+/// Some of the results of a search.
+struct Results<'s, 'a, T, F> {
+    search: &'s Search<'a, T, F>,
+    to: Target<i64>,
+    range: Range<usize>,
+}
+
+impl<T: Real, F: Fn(T, T) -> bool + Copy> NullaryFnOnce for Results<'_, '_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { search, to, range } = self;
+        let (kept, searched) = (&search.plan.kept, &search.plan.searched);
+        let [out_step, step] = kept.strides();
+        let [next] = searched.strides();
+        let short = searched.axes().len() == 1 && searched.elements() <= SHORT;
+        kept.runs(range, |[out, input], length| {
+            // SAFETY: the walks reach places of the output only, each of this range once.
+            let write = |at: usize, place: usize| unsafe {
+                to.at(out + at.cast_signed() * out_step).write(place as i64);
+            };
+            let mut at = 0;
+            if search.plan.carries_rows() {
+                search.rows(input, step, length, write);
+                at = length;
+            } else if short {
+                while at + SIDE_BY_SIDE <= length {
+                    let first = input + at.cast_signed() * step;
+                    for (result, place) in
+                        search.side_by_side(first, step, next).into_iter().enumerate()
+                    {
+                        write(at + result, place);
                     }
-                } else {
-                    for at in 0..length {
-                        write(at, search.one(input + at.cast_signed() * step));
-                    }
+                    at += SIDE_BY_SIDE;
                 }
-            });
+            }
+            for at in at..length {
+                write(at, search.one(input + at.cast_signed() * step));
+            }
         });
     }
 }
@@ -135,104 +190,281 @@ struct Search<'a, T, F> {
     better: F,
 }
 
-impl<T: Real, F: Fn(T, T) -> bool> Search<'_, T, F> {
+/// The best of some elements, and where it is.
+#[derive(Clone, Copy, Default)]
+struct Best<T> {
+    element: T,
+    place: usize,
+}
+
+impl<T: Real, F: Fn(T, T) -> bool + Copy> Search<'_, T, F> {
     /// The element at an offset that the walks reach.
-    #[inline]
+    #[inline(always)]
     fn at(&self, offset: isize) -> T {
         // SAFETY: the walks reach indices of the input only.
         unsafe { self.from.at(offset).read() }
     }
 
-    /// Whether an element takes the place of the best so far.
-    #[inline]
+    /// Whether an element takes the place of the best so far, which no later one does once that is a NaN.
+    #[inline(always)]
     fn beats(&self, element: T, best: T) -> bool {
-        (self.better)(element, best) || (is_nan(element) & !is_nan(best))
+        (self.better)(element, best) & !is_nan(best)
+    }
+
+    /// The better of two, the first of equal ones.
+    #[inline(always)]
+    fn better_of(&self, one: Best<T>, other: Best<T>) -> Best<T> {
+        let is_equal =
+            !self.beats(one.element, other.element) & !self.beats(other.element, one.element);
+        let other_first = is_equal & (other.place < one.place);
+        if other_first | self.beats(other.element, one.element) { other } else { one }
     }
 
     /// Where the extreme of one result is.
+    #[inline(always)]
     fn one(&self, input: isize) -> usize {
         let [step] = self.plan.searched.strides();
-        let mut best = (self.at(input), 0);
+        let mut best = Best { element: self.at(input), place: 0 };
         let mut place = 0;
         self.plan.searched.runs(0..self.plan.searched.elements(), |[offset], length| {
             let first = input + offset;
             for start in (0..length).step_by(RUN) {
                 let run = RUN.min(length - start);
                 let first = first + start.cast_signed() * step;
-                // What beats the best is looked for before where it is.
-                let extreme = self.extreme(first, step, run);
-                if self.beats(extreme, best.0) {
-                    let is_it = |at: &usize| {
-                        let element = self.at(first + at.cast_signed() * step);
-                        element == extreme || (is_nan(element) & is_nan(extreme))
-                    };
-                    let at = (0..run).find(is_it).expect("invariant: the extreme is in the run");
-                    best = (extreme, place + start + at);
+                // What beats the best is looked for before where it is. Neighbours are read many at a time.
+                let (element, at) = if step == 1 {
+                    let element = self.extreme(first, 1, run);
+                    (
+                        element,
+                        self.beats(element, best.element)
+                            .then(|| self.find(element, first, 1, run)),
+                    )
+                } else {
+                    let element = self.extreme(first, step, run);
+                    (
+                        element,
+                        self.beats(element, best.element)
+                            .then(|| self.find(element, first, step, run)),
+                    )
+                };
+                if let Some(at) = at {
+                    best = Best { element, place: place + start + at };
                 }
             }
             place += length;
         });
-        best.1
+        best.place
     }
 
     /// The extreme of a run, NaN if there is one.
+    #[inline(always)]
     fn extreme(&self, first: isize, step: isize, length: usize) -> T {
         let mut lanes = [self.at(first); LANES];
-        let mut nans = [false; LANES];
-        let mut through = |step: isize| {
-            for group in (0..length - length % LANES).step_by(LANES) {
-                for (lane, best) in lanes.iter_mut().enumerate() {
-                    let element = self.at(first + (group + lane).cast_signed() * step);
-                    *best = if (self.better)(element, *best) { element } else { *best };
-                    nans[lane] |= is_nan(element);
-                }
+        let whole = length - length % LANES;
+        for group in (0..whole).step_by(LANES) {
+            for (lane, best) in lanes.iter_mut().enumerate() {
+                let element = self.at(first + (group + lane).cast_signed() * step);
+                *best = if self.beats(element, *best) { element } else { *best };
             }
-        };
-        // Neighbours are read many at a time.
-        if step == 1 {
-            through(1)
-        } else {
-            through(step)
         }
-        let rest =
-            (length - length % LANES..length).map(|at| self.at(first + at.cast_signed() * step));
-        if nans.contains(&true) {
-            // Which NaN it is has no influence on where the first one is.
-            return (0..length)
-                .map(|at| self.at(first + at.cast_signed() * step))
-                .find(|&element| is_nan(element))
-                .expect("invariant: a NaN was seen");
+        for (at, best) in (whole..length).zip(&mut lanes) {
+            let element = self.at(first + at.cast_signed() * step);
+            *best = if self.beats(element, *best) { element } else { *best };
         }
-        lanes
-            .into_iter()
-            .chain(rest)
-            .reduce(|best, element| if self.beats(element, best) { element } else { best })
-            .expect("invariant: there are lanes")
+        let mut width = LANES / 2;
+        while width > 0 {
+            for lane in 0..width {
+                let (element, best) = (lanes[lane + width], lanes[lane]);
+                lanes[lane] = if self.beats(element, best) { element } else { best };
+            }
+            width /= 2;
+        }
+        lanes[0]
     }
 
-    /// Where the extremes of neighbouring results are.
-    fn rows(&self, input: isize, step: isize, carried: usize) -> [usize; CARRIED] {
-        let mut bests = [T::default(); CARRIED];
-        let mut places = [0; CARRIED];
-        for (at, best) in (0_isize..).zip(&mut bests[..carried]) {
-            *best = self.at(input + at * step);
+    /// Where in a run the first element is that equals its extreme.
+    #[inline(always)]
+    fn find(&self, extreme: T, first: isize, step: isize, length: usize) -> usize {
+        let is_it = |at: usize| {
+            let element = self.at(first + at.cast_signed() * step);
+            (element == extreme) | (is_nan(element) & is_nan(extreme))
+        };
+        let start = self.skip::<ASKED>(0, length, is_it);
+        let start = self.skip::<FEW_ASKED>(start, length, is_it);
+        (start..length).find(|&at| is_it(at)).expect("invariant: the extreme is in the run")
+    }
+
+    /// The start of the first `N` elements from `start` on, of which one is it, or of what is left.
+    #[inline(always)]
+    fn skip<const N: usize>(
+        &self,
+        mut start: usize,
+        length: usize,
+        is_it: impl Fn(usize) -> bool,
+    ) -> usize {
+        while start + N <= length && !(0..N).fold(false, |any, at| any | is_it(start + at)) {
+            start += N;
         }
-        let [next] = self.plan.searched.strides();
+        start
+    }
+
+    /// Where the extremes of short runs are, `next` from element to element and `step` from run to run.
+    #[inline(always)]
+    fn side_by_side(&self, first: isize, step: isize, next: isize) -> [usize; SIDE_BY_SIDE] {
+        let mut bests = [T::default(); SIDE_BY_SIDE];
+        let mut places = [0; SIDE_BY_SIDE];
+        for (best, result) in bests.iter_mut().zip(0_isize..) {
+            *best = self.at(first + result * step);
+        }
+        for place in 1..self.plan.searched.elements() {
+            for (result, (best, found)) in (0_isize..).zip(bests.iter_mut().zip(&mut places)) {
+                let element = self.at(first + result * step + place.cast_signed() * next);
+                let beats = self.beats(element, *best);
+                *best = if beats { element } else { *best };
+                *found = if beats { place } else { *found };
+            }
+        }
+        places
+    }
+
+    /// Writes where the extremes of neighbouring results are.
+    #[inline(always)]
+    fn rows(&self, input: isize, step: isize, length: usize, write: impl Fn(usize, usize)) {
+        let mut few = ([T::default(); FEW_CARRIED], [0; FEW_CARRIED]);
+        let mut many = (Vec::new(), Vec::new());
+        let most = CARRIED.min(length);
+        // Without memory for a long row short ones have to do.
+        let (bests, places) = if most > FEW_CARRIED
+            && many.0.try_reserve_exact(most).is_ok()
+            && many.1.try_reserve_exact(most).is_ok()
+        {
+            many.0.resize(most, T::default());
+            many.1.resize(most, 0);
+            (&mut many.0[..], &mut many.1[..])
+        } else {
+            (&mut few.0[..], &mut few.1[..])
+        };
+        for start in (0..length).step_by(bests.len()) {
+            let carried = bests.len().min(length - start);
+            let (bests, places) = (&mut bests[..carried], &mut places[..carried]);
+            let first = input + start.cast_signed() * step;
+            if step == 1 {
+                self.carry(bests, places, first, 1);
+            } else {
+                self.carry(bests, places, first, step);
+            }
+            for (at, &place) in places.iter().enumerate() {
+                write(start + at, place);
+            }
+        }
+    }
+
+    /// Finds the extremes of neighbouring results and their places.
+    #[inline(always)]
+    fn carry(&self, bests: &mut [T], places: &mut [usize], first: isize, step: isize) {
+        let searched = &self.plan.searched;
+        let [next] = searched.strides();
+        for (at, (best, found)) in (0_isize..).zip(bests.iter_mut().zip(&mut *places)) {
+            (*best, *found) = (self.at(first + at * step), 0);
+        }
+        let rows = Rows { first, step, next, count: searched.elements() };
+        let joined = joined(bests.len(), rows);
+        if searched.axes().len() == 1 && joined > 1 {
+            return self.carry_joined(bests, places, first, joined);
+        }
         let mut place = 0;
-        self.plan.searched.runs(0..self.plan.searched.elements(), |[offset], length| {
-            for row in 0..length {
-                let first = input + offset + row.cast_signed() * next;
-                let held = bests[..carried].iter_mut().zip(&mut places[..carried]);
-                for (at, (best, found)) in (0_isize..).zip(held) {
-                    let element = self.at(first + at * step);
-                    let beats = self.beats(element, *best);
-                    *best = if beats { element } else { *best };
-                    *found = if beats { place + row } else { *found };
+        searched.runs(0..searched.elements(), |[offset], count| {
+            self.carry_rows(
+                bests,
+                places,
+                Rows { first: first + offset, step, next, count },
+                place,
+            );
+            place += count;
+        });
+    }
+
+    /// The same for short rows that follow each other: several as one long row.
+    #[inline(always)]
+    fn carry_joined(&self, bests: &mut [T], places: &mut [usize], first: isize, joined: usize) {
+        let (count, width) = (self.plan.searched.elements(), bests.len());
+        let (long, wide) = (count / joined, joined * width);
+        let next = wide.cast_signed();
+        if long > 0 {
+            let (mut wide_bests, mut wide_places) = ([T::default(); WIDE_ROW], [0; WIDE_ROW]);
+            let (wide_bests, wide_places) = (&mut wide_bests[..wide], &mut wide_places[..wide]);
+            for (at, best) in (0_isize..).zip(&mut *wide_bests) {
+                *best = self.at(first + at);
+            }
+            self.carry_rows(wide_bests, wide_places, Rows { first, step: 1, next, count: long }, 0);
+            for (at, (&element, &row)) in wide_bests.iter().zip(&*wide_places).enumerate() {
+                let found = Best { element, place: row * joined + at / width };
+                let (best, place) = (&mut bests[at % width], &mut places[at % width]);
+                let before = Best { element: *best, place: *place };
+                let better = if at < width { found } else { self.better_of(before, found) };
+                (*best, *place) = (better.element, better.place);
+            }
+        }
+        let first = first + long.cast_signed() * next;
+        let rest = Rows { first, step: 1, next: width.cast_signed(), count: count - long * joined };
+        self.carry_rows(bests, places, rest, long * joined);
+    }
+
+    /// Compares rows with what is carried; the first row's place is `place`.
+    #[inline(always)]
+    fn carry_rows(&self, bests: &mut [T], places: &mut [usize], rows: Rows, place: usize) {
+        let mut row = 0;
+        while row + ROWS <= rows.count {
+            self.carry_some::<ROWS>(bests, places, rows.from(row), place + row);
+            row += ROWS;
+        }
+        for row in row..rows.count {
+            self.carry_some::<1>(bests, places, rows.from(row), place + row);
+        }
+    }
+
+    /// Compares `N` rows, blocks of what is carried at a time: loops of known length become vectors without a rest.
+    #[inline(always)]
+    fn carry_some<const N: usize>(
+        &self,
+        bests: &mut [T],
+        places: &mut [usize],
+        rows: Rows,
+        place: usize,
+    ) {
+        let (blocks, rest) = bests.as_chunks_mut::<BLOCK>();
+        let (places, rest_places) = places.as_chunks_mut::<BLOCK>();
+        for (block, (bests, places)) in blocks.iter_mut().zip(places).enumerate() {
+            let rows = rows.after(block * BLOCK);
+            if rows.step == 1 {
+                for row in N..2 * N {
+                    self.from.prefetch(rows.from(row).first, BLOCK);
                 }
             }
-            place += length;
-        });
-        places
+            self.carry_parts::<N>(bests, places, rows, place);
+        }
+        let rows = rows.after(blocks.len() * BLOCK);
+        self.carry_parts::<N>(rest, rest_places, rows, place);
+    }
+
+    #[inline(always)]
+    fn carry_parts<const N: usize>(
+        &self,
+        bests: &mut [T],
+        places: &mut [usize],
+        Rows { first, step, next, .. }: Rows,
+        place: usize,
+    ) {
+        for (at, (best, found)) in (0_isize..).zip(bests.iter_mut().zip(places)) {
+            let mut carried = Best { element: *best, place: *found };
+            for row in 0..N {
+                let element = self.at(first + at * step + row.cast_signed() * next);
+                let beats = self.beats(element, carried.element);
+                carried.element = if beats { element } else { carried.element };
+                carried.place = if beats { place + row } else { carried.place };
+            }
+            (*best, *found) = (carried.element, carried.place);
+        }
     }
 }
 

@@ -5,9 +5,11 @@
 //! input's fast axis is kept, whole rows of results are carried through the reduced elements; where it is reduced and
 //! long, each result is folded in lanes; where it is reduced and short, several results are folded side by side.
 
+mod plan;
+
 use std::{mem::MaybeUninit, ops::Range, ptr::NonNull};
 
-use smallvec::SmallVec;
+use pulp::NullaryFnOnce;
 use tenferro_ops::{
     reduced_axes,
     scalar::{CombinerVisitor, Reducer, ReductionVisitor, visit_combiner, visit_reduction},
@@ -18,31 +20,16 @@ use tenferro_tensor::{
 
 use super::{
     Grant,
+    fold::{Folding, Rows, joined},
+    isa::{in_wide, in_widest},
     place::{self, Extreme},
     share::{Elements, Target},
-    walk::{Axis, Walk},
 };
+use plan::Plan;
+pub(super) use plan::{BLOCK, SHORT, Way, is_cut, way};
 
-/// How many reduced elements make a block.
-pub(super) const BLOCK: usize = 8192;
-/// The most results that are carried at a time; they stay in the first-level cache.
-const MOST_CARRIED: usize = 1024;
-/// The fewest, unless there are no more: a row of them is a few cache lines.
-const FEWEST_CARRIED: usize = 16;
-/// Into how many tiles a row of results is cut where threads would find no work otherwise.
-const TILES_IN_ROW: usize = 8;
-/// How many jobs each thread should have.
-const JOBS_PER_THREAD: usize = 4;
-/// Runs of up to so many elements are short.
-const SHORT: usize = 32;
-/// How many results are folded side by side where runs are short.
-const SIDE_BY_SIDE: usize = 8;
-/// The most results of short runs that make a tile; their elements are read together.
-const MOST_OF_SHORT: usize = 256;
-/// How many parts of a long run are folded side by side.
-const LANES: usize = 32;
-/// The same for runs that are not that long.
-const FEW_LANES: usize = 8;
+/// The most results that are carried without asking for memory.
+const FEW_CARRIED: usize = 1024;
 
 /// Computes a reduction.
 pub(super) fn reduce(
@@ -52,20 +39,39 @@ pub(super) fn reduce(
     out: OperandMut<'_>,
 ) -> Result<()> {
     let axes = reduced_axes(row);
-    let op = || Primitive::Reduction(row.clone()).name();
     let extreme = match row {
         Reduction::Argmax { .. } => Extreme::Largest,
         Reduction::Argmin { .. } => Extreme::Smallest,
         _ => {
             let plan = Plan::new(input, axes, &out, grant.width());
-            let loops = Loops { grant, plan, input, source: None, out };
-            return visit_reduction(row, input.dtype(), loops)
-                .map_err(|problem| problem.of(op()))?
-                .expect("invariant: all other rows have a reducer")
-                .map_err(|bytes| Error::OutOfMemory { op: op(), bytes });
+            return gather(row, Loops { grant, plan, input, source: None, out });
         }
     };
-    place::place(grant, extreme, input, axes, out).map_err(|problem| problem.of(op()))
+    place::place(grant, extreme, input, axes, out)
+        .map_err(|problem| problem.of(Primitive::Reduction(row.clone()).name()))
+}
+
+/// Computes a reduction that is no search.
+fn gather(row: &Reduction, loops: Loops<'_>) -> Result<()> {
+    let op = || Primitive::Reduction(row.clone()).name();
+    let out_of_memory = |bytes| Error::OutOfMemory { op: op(), bytes };
+    // Truth values are bytes of 0 and 1, of which there are more to a register than of truth values. What nothing reduces
+    // to is the one thing that differs.
+    let is_something = loops.plan.reduced.elements() > 0;
+    let of_bytes = match row {
+        Reduction::All { .. } if is_something => Some(Combiner::And),
+        Reduction::Any { .. } if is_something => Some(Combiner::Or),
+        _ => None,
+    };
+    if let (Some(combiner), DType::Bool) = (of_bytes, loops.input.dtype()) {
+        return visit_combiner(combiner, DType::U8, loops)
+            .map_err(|problem| problem.of(op()))?
+            .map_err(out_of_memory);
+    }
+    visit_reduction(row, loops.input.dtype(), loops)
+        .map_err(|problem| problem.of(op()))?
+        .expect("invariant: all other rows have a reducer")
+        .map_err(out_of_memory)
 }
 
 /// Gathers the elements over `axes` by a combiner, in the name of the operation `op`.
@@ -109,137 +115,19 @@ pub(super) fn reduce_computed(
     if matches!(row, Reduction::Argmax { .. } | Reduction::Argmin { .. }) {
         return Ok(false);
     }
-    let op = || Primitive::Reduction(row.clone()).name();
     let plan = Plan::new(input, reduced_axes(row), &out, grant.width());
     if !plan.reads_runs() {
         return Ok(false);
     }
-    let loops = Loops { grant, plan, input, source: Some(source), out };
-    visit_reduction(row, input.dtype(), loops)
-        .map_err(|problem| problem.of(op()))?
-        .expect("invariant: all other rows have a reducer")
-        .map_err(|bytes| Error::OutOfMemory { op: op(), bytes })?;
+    gather(row, Loops { grant, plan, input, source: Some(source), out })?;
     Ok(true)
-}
-
-/// How a block of reduced elements is folded.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// A row of results at a time.
-    Rows,
-    /// A result at a time, in lanes.
-    Runs,
-    /// Some results at a time, each of a few elements.
-    ShortRuns,
-}
-
-/// The axes of a reduction, merged.
-struct Plan {
-    /// The kept axes: strides of the output and of the input.
-    kept: Walk<2>,
-    /// The reduced axes: strides of the input, the smallest first.
-    reduced: Walk<1>,
-    way: Way,
-    /// How many results make a tile. It has no influence on the results.
-    tile: usize,
-}
-
-impl Plan {
-    fn new(input: &Operand<'_>, axes: &[usize], out: &OperandMut<'_>, width: usize) -> Self {
-        let (from, to) = (input.strides_or_dense(), out.strides_or_dense());
-        let extents = input.shape();
-        let mut reduced: SmallVec<[Axis<1>; 6]> = axes
-            .iter()
-            .map(|&axis| Axis { extent: extents[axis], strides: [from[axis]] })
-            .collect();
-        reduced.sort_by_key(|axis| axis.strides[0].unsigned_abs());
-        let kept_axes = out.shape().rank() == extents.rank();
-        let mut place = 0;
-        let mut kept: SmallVec<[Axis<2>; 6]> = SmallVec::new();
-        for (axis, &extent) in extents.iter().enumerate() {
-            let is_reduced = axes.contains(&axis);
-            if !is_reduced {
-                kept.push(Axis { extent, strides: [to[place], from[axis]] });
-            }
-            place += usize::from(!is_reduced || kept_axes);
-        }
-        let (kept, reduced) = (Walk::merging(kept.into_iter()), Walk::merging(reduced.into_iter()));
-        let way = way(&kept, &reduced);
-        let mut plan = Self { kept, reduced, way, tile: MOST_CARRIED };
-        let row = plan.kept.axes()[0].extent;
-        plan.tile = match way {
-            Way::Rows => MOST_CARRIED,
-            Way::Runs => FEWEST_CARRIED,
-            Way::ShortRuns => MOST_OF_SHORT,
-        };
-        if way == Way::Rows && plan.tiles() * plan.blocks() < width * JOBS_PER_THREAD {
-            plan.tile = row.div_ceil(TILES_IN_ROW).clamp(FEWEST_CARRIED, MOST_CARRIED);
-        }
-        plan
-    }
-
-    fn blocks(&self) -> usize {
-        self.reduced.elements().div_ceil(BLOCK).max(1)
-    }
-
-    /// The reduced elements of a block.
-    fn block(&self, number: usize) -> Range<usize> {
-        number * BLOCK..self.reduced.elements().min((number + 1) * BLOCK)
-    }
-
-    /// Whether the elements of a dense operand are folded by runs of neighbours.
-    fn reads_runs(&self) -> bool {
-        let (kept, run) = (self.kept.axes()[0], self.reduced.axes()[0]);
-        match self.way {
-            Way::Rows => kept.strides[1] == 1,
-            Way::Runs => run.extent == 1 || run.strides == [1],
-            Way::ShortRuns => run.strides == [1] && kept.strides[1] == run.extent.cast_signed(),
-        }
-    }
-
-    /// The most elements that are folded in one run.
-    fn longest_run(&self) -> usize {
-        match self.way {
-            Way::Rows => self.tile,
-            Way::Runs => BLOCK.min(self.reduced.axes()[0].extent),
-            Way::ShortRuns => self.tile * SHORT,
-        }
-    }
-
-    /// How many tiles of results there are; each lies in one run of the kept axes.
-    fn tiles(&self) -> usize {
-        let row = self.kept.axes()[0].extent;
-        let rows: usize = self.kept.axes()[1..].iter().map(|axis| axis.extent).product();
-        rows * row.div_ceil(self.tile)
-    }
-
-    /// The results of a tile, counted over the kept axes.
-    fn tile(&self, number: usize) -> Range<usize> {
-        let row = self.kept.axes()[0].extent;
-        let tiles = row.div_ceil(self.tile);
-        let start = number % tiles * self.tile;
-        let before = number / tiles * row;
-        before + start..before + row.min(start + self.tile)
-    }
-}
-
-/// How a block is folded: neighbours in the input belong to one result, or to different ones.
-fn way(kept: &Walk<2>, reduced: &Walk<1>) -> Way {
-    let (row, run) = (kept.axes()[0], reduced.axes()[0]);
-    let kept_is_nearer = row.strides[1].unsigned_abs() < run.strides[0].unsigned_abs();
-    if row.extent > 1 && (run.extent == 1 || kept_is_nearer) {
-        Way::Rows
-    } else if row.extent >= SIDE_BY_SIDE && reduced.axes().len() == 1 && run.extent <= SHORT {
-        Way::ShortRuns
-    } else {
-        Way::Runs
-    }
 }
 
 struct Loops<'a> {
     grant: &'a Grant<'a>,
     plan: Plan,
     input: &'a Operand<'a>,
+    /// What computes the elements, if they do not lie at the input.
     source: Option<&'a dyn Source>,
     out: OperandMut<'a>,
 }
@@ -251,14 +139,15 @@ impl ReductionVisitor for Loops<'_> {
     fn reduce<T: Scalar, R: Reducer<T>>(mut self, reducer: R) -> Self::Output {
         let plan = &self.plan;
         let out = Target::<R::Out>::new(self.out.data());
-        let (input, source) = (Elements::<T>::new(self.input.data()), self.source);
-        let fold = Fold { plan, input, source, reducer, out };
+        let folding = Folding { input: Elements::<T>::new(self.input.data()), reducer };
+        let source = self.source;
+        let mut fold = Fold { plan, folding, source, out, places: None };
         let (tiles, blocks) = (plan.tiles(), plan.blocks());
         let block = plan.reduced.elements().clamp(1, BLOCK);
         let element = source.map_or(size_of::<T>(), Source::cost);
         let cost = plan.tile.min(plan.kept.axes()[0].extent) * block * element;
         if blocks == 1 {
-            self.grant.share(tiles, cost, |range| fold.jobs(range, None));
+            self.grant.share(tiles, cost, |range| fold.jobs(range));
             return Ok(());
         }
         let (results, step) = (plan.kept.elements(), plan.kept.strides()[0]);
@@ -266,8 +155,8 @@ impl ReductionVisitor for Loops<'_> {
         let mut parts = Vec::new();
         parts.try_reserve_exact(count).map_err(|_| count.saturating_mul(size_of::<R::Acc>()))?;
         parts.resize(count, reducer.neutral());
-        let places = Target::<R::Acc>::new(NonNull::from(&mut parts[..]).cast());
-        self.grant.share(tiles * blocks, cost, |range| fold.jobs(range, Some(places)));
+        fold.places = Some(Target::new(NonNull::from(&mut parts[..]).cast()));
+        self.grant.share(tiles * blocks, cost, |range| fold.jobs(range));
         let mut of_results = parts.chunks_exact(blocks);
         plan.kept.runs(0..results, |[offset, _], length| {
             for at in 0..length.cast_signed() {
@@ -290,104 +179,93 @@ impl CombinerVisitor for Loops<'_> {
     }
 }
 
-/// The inner loops of a reduction.
-struct Fold<'a, T, R: Reducer<T>>
-where
-    T: Scalar,
-{
+/// The jobs of a reduction.
+struct Fold<'a, T: Scalar, R: Reducer<T>> {
     plan: &'a Plan,
-    input: Elements<T>,
+    folding: Folding<T, R>,
     source: Option<&'a dyn Source>,
-    reducer: R,
     out: Target<R::Out>,
+    /// Where the parts of blocks go, if not to the output: each result has a place for each block.
+    places: Option<Target<R::Acc>>,
+}
+
+/// Some of the jobs, each a block for a tile of results.
+struct Jobs<'f, 'a, 'p, T: Scalar, R: Reducer<T>> {
+    fold: &'f Fold<'a, T, R>,
+    range: Range<usize>,
+    produce: Option<&'f mut Produce<'p>>,
+}
+
+impl<T: Scalar, R: Reducer<T>> NullaryFnOnce for Jobs<'_, '_, '_, T, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(mut self) {
+        let (fold, plan) = (self.fold, self.fold.plan);
+        let mut few = [const { MaybeUninit::<R::Acc>::uninit() }; FEW_CARRIED];
+        let mut many = Vec::new();
+        // Without memory for a long row short ones have to do.
+        let carries_many = plan.tile > FEW_CARRIED && many.try_reserve_exact(plan.tile).is_ok();
+        let store: &mut [MaybeUninit<R::Acc>] =
+            if carries_many { many.spare_capacity_mut() } else { &mut few };
+        let blocks = plan.blocks();
+        for job in self.range {
+            let (tile, block) = (plan.tile(job / blocks), job % blocks);
+            for start in tile.clone().step_by(store.len()) {
+                let results = start..tile.end.min(start + store.len());
+                let parts = store[..results.len()].as_mut_ptr().cast::<R::Acc>();
+                for at in 0..results.len() {
+                    // SAFETY: the store has so many places.
+                    unsafe { parts.add(at).write(fold.folding.reducer.neutral()) };
+                }
+                // SAFETY: so many parts were written just now.
+                let parts = unsafe { std::slice::from_raw_parts_mut(parts, results.len()) };
+                fold.block(parts, start, block, &mut self.produce);
+            }
+        }
+    }
 }
 
 impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
-    /// Folds the jobs of a range, each a block for a tile of results. Results go to the output, or the parts of blocks
-    /// to `places`, where each result has one for each block.
-    fn jobs(&self, range: Range<usize>, places: Option<Target<R::Acc>>) {
+    /// Does the jobs of a range, on this thread.
+    fn jobs(&self, range: Range<usize>) {
         match self.source {
-            None => self.jobs_of(range, places, None),
+            None => self.jobs_of(Jobs { fold: self, range, produce: None }),
             Some(source) => source.open(self.plan.longest_run(), &mut |produce| {
-                self.jobs_of(range.clone(), places, Some(produce));
+                self.jobs_of(Jobs { fold: self, range: range.clone(), produce: Some(produce) });
             }),
         }
     }
 
-    /// The same with what computes the elements, if they do not lie at the input.
-    fn jobs_of(
-        &self,
-        range: Range<usize>,
-        places: Option<Target<R::Acc>>,
-        produce: Option<&mut Produce<'_>>,
-    ) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            // Wider registers shorten what is computed most; every instance more is time to build.
-            let is_wide = const { matches!(T::DTYPE, DType::F64 | DType::F32) };
-            if is_wide && is_x86_feature_detected!("avx512f") {
-                // SAFETY: the instructions are there.
-                return unsafe { self.jobs_avx512(range, places, produce) };
-            }
-            if is_x86_feature_detected!("avx2") {
-                // SAFETY: the instructions are there.
-                return unsafe { self.jobs_avx2(range, places, produce) };
-            }
+    /// Does jobs in the registers of this machine.
+    fn jobs_of(&self, jobs: Jobs<'_, '_, '_, T, R>) {
+        // Wider registers shorten what is computed most; every instance more is time to build.
+        if const { matches!(T::DTYPE, DType::F64 | DType::F32) } {
+            in_widest(jobs);
+        } else {
+            in_wide(jobs);
         }
-        self.jobs_here(range, places, produce);
     }
 
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn jobs_avx512(
-        &self,
-        range: Range<usize>,
-        places: Option<Target<R::Acc>>,
-        produce: Option<&mut Produce<'_>>,
-    ) {
-        self.jobs_here(range, places, produce);
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    unsafe fn jobs_avx2(
-        &self,
-        range: Range<usize>,
-        places: Option<Target<R::Acc>>,
-        produce: Option<&mut Produce<'_>>,
-    ) {
-        self.jobs_here(range, places, produce);
-    }
-
+    /// Folds a block of the reduced elements into the parts of results from `first` on, and writes these.
     #[inline(always)]
-    fn jobs_here(
+    fn block(
         &self,
-        range: Range<usize>,
-        places: Option<Target<R::Acc>>,
-        mut produce: Option<&mut Produce<'_>>,
+        parts: &mut [R::Acc],
+        first: usize,
+        block: usize,
+        produce: &mut Option<&mut Produce<'_>>,
     ) {
+        let [out, input] = self.plan.kept.offsets(first);
+        self.gather(parts, input, self.plan.block(block), produce);
         let blocks = self.plan.blocks();
-        let mut store = [const { MaybeUninit::<R::Acc>::uninit() }; MOST_CARRIED];
-        for job in range {
-            let (tile, block) = (job / blocks, job % blocks);
-            let results = self.plan.tile(tile);
-            for part in &mut store[..results.len()] {
-                part.write(self.reducer.neutral());
-            }
-            let parts = std::ptr::from_mut(&mut store).cast::<R::Acc>();
-            // SAFETY: so many parts were written just now.
-            let parts = unsafe { std::slice::from_raw_parts_mut(parts, results.len()) };
-            let first = results.start;
-            let [out, input] = self.plan.kept.offsets(first);
-            self.block(parts, input, self.plan.block(block), &mut produce);
-            match places {
-                None => self.leave(parts, out),
-                Some(places) => {
-                    for (at, &part) in parts.iter().enumerate() {
-                        let place = ((first + at) * blocks + block).cast_signed();
-                        // SAFETY: there is a place for each result and block, and no other job has this one.
-                        unsafe { places.at(place).write(part) };
-                    }
+        match self.places {
+            None => self.leave(parts, out),
+            Some(places) => {
+                for (at, &part) in parts.iter().enumerate() {
+                    let place = ((first + at) * blocks + block).cast_signed();
+                    // SAFETY: there is a place for each result and block, and no other job has this one.
+                    unsafe { places.at(place).write(part) };
                 }
             }
         }
@@ -397,177 +275,77 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
     #[inline(always)]
     fn leave(&self, parts: &[R::Acc], out: isize) {
         let [step, _] = self.plan.kept.strides();
-        for (at, &part) in (0_isize..).zip(parts) {
-            // SAFETY: the tile's places are the output's, and no other job has them.
-            unsafe { self.out.at(out + at * step).write(self.reducer.leave(part)) };
-        }
+        let reducer = self.folding.reducer;
+        let write = |step: isize| {
+            for (at, &part) in (0_isize..).zip(parts) {
+                // SAFETY: the tile's places are the output's, and no other job has them.
+                unsafe { self.out.at(out + at * step).write(reducer.leave(part)) };
+            }
+        };
+        if step == 1 { write(1) } else { write(step) }
     }
 
     /// Folds the reduced elements of a block into the parts of results from `input` on.
     #[inline(always)]
-    fn block(
+    fn gather(
         &self,
         parts: &mut [R::Acc],
         input: isize,
         block: Range<usize>,
         produce: &mut Option<&mut Produce<'_>>,
     ) {
-        let [_, step] = self.plan.kept.strides();
+        let ([_, step], [next]) = (self.plan.kept.strides(), self.plan.reduced.strides());
         match self.plan.way {
-            Way::Rows => self.carry_rows(parts, input, step, block, produce),
+            Way::Rows => self.plan.reduced.runs(block, |[offset], count| {
+                let rows = Rows { first: input + offset, step, next, count };
+                // As long as the whole row, however it is cut.
+                let joined = joined(self.plan.kept.axes()[0].extent, rows);
+                self.folding.carry(parts, rows, joined, |_, parts, rows| {
+                    self.carry_rows(parts, rows, produce);
+                });
+            }),
             Way::ShortRuns => {
-                let (from, input) = self.located(input, parts.len() * block.len(), produce);
-                self.fold_short(parts, from, input, step, block.len());
+                let count = block.len();
+                let (folding, first) = self.located(input, parts.len() * count, produce);
+                folding.side_by_side(parts, Rows { first, step, next, count });
             }
             Way::Runs => {
                 for (at, part) in (0_isize..).zip(parts) {
-                    *part = self.fold(input + at * step, block.clone(), produce);
+                    self.plan.reduced.runs(block.clone(), |[offset], length| {
+                        let first = input + at * step + offset;
+                        let (folding, first) = self.located(first, length, produce);
+                        *part = folding.reducer.combine(*part, folding.run(first, next, length));
+                    });
                 }
             }
         }
     }
 
-    /// Where the `length` elements from an offset on lie: in the input, or where they have just been computed.
+    /// Adds rows to the parts, all at once if they lie somewhere.
+    #[inline(always)]
+    fn carry_rows(&self, parts: &mut [R::Acc], rows: Rows, produce: &mut Option<&mut Produce<'_>>) {
+        let at_once = if produce.is_some() { 1 } else { rows.count.max(1) };
+        for row in (0..rows.count).step_by(at_once) {
+            let (folding, first) = self.located(rows.from(row).first, parts.len(), produce);
+            folding.carry_in_order(parts, Rows { first, count: at_once, ..rows });
+        }
+    }
+
+    /// How the `length` elements from an offset on are folded: in the input, or where they have just been computed.
     #[inline(always)]
     fn located(
         &self,
         first: isize,
         length: usize,
         produce: &mut Option<&mut Produce<'_>>,
-    ) -> (Elements<T>, isize) {
+    ) -> (Folding<T, R>, isize) {
         match produce {
-            None => (self.input, first),
+            None => (self.folding, first),
             Some(produce) => {
                 let start = first.cast_unsigned();
-                (Elements::new(produce(start..start + length)), 0)
+                let input = Elements::new(produce(start..start + length));
+                (Folding { input, ..self.folding }, 0)
             }
         }
-    }
-
-    /// The element at an offset, as something carried.
-    #[inline(always)]
-    fn enter(&self, from: Elements<T>, offset: isize) -> R::Acc {
-        // SAFETY: the walks reach indices of the input only.
-        self.reducer.enter(unsafe { from.at(offset).read() })
-    }
-
-    /// Adds the reduced elements of `block` to each part, a row of results at a time.
-    #[inline(always)]
-    fn carry_rows(
-        &self,
-        parts: &mut [R::Acc],
-        input: isize,
-        step: isize,
-        block: Range<usize>,
-        produce: &mut Option<&mut Produce<'_>>,
-    ) {
-        let [next] = self.plan.reduced.strides();
-        self.plan.reduced.runs(block, |[offset], length| {
-            for row in 0..length.cast_signed() {
-                let first = input + offset + row * next;
-                let (from, first) = self.located(first, parts.len(), produce);
-                if step == 1 {
-                    self.carry_row(parts, from, first, 1);
-                } else {
-                    self.carry_row(parts, from, first, step);
-                }
-            }
-        });
-    }
-
-    #[inline(always)]
-    fn carry_row(&self, parts: &mut [R::Acc], from: Elements<T>, first: isize, step: isize) {
-        for (at, part) in (0_isize..).zip(parts) {
-            *part = self.reducer.combine(*part, self.enter(from, first + at * step));
-        }
-    }
-
-    /// Folds `count` elements for each part, some parts side by side.
-    #[inline(always)]
-    fn fold_short(
-        &self,
-        parts: &mut [R::Acc],
-        from: Elements<T>,
-        input: isize,
-        step: isize,
-        count: usize,
-    ) {
-        let [next] = self.plan.reduced.strides();
-        let (groups, rest) = parts.as_chunks_mut::<SIDE_BY_SIDE>();
-        let count = count.cast_signed();
-        let mut first = input;
-        for group in groups {
-            let mut carried = *group;
-            for at in 0..count {
-                for (part, result) in carried.iter_mut().zip(0_isize..) {
-                    let element = self.enter(from, first + result * step + at * next);
-                    *part = self.reducer.combine(*part, element);
-                }
-            }
-            *group = carried;
-            first += SIDE_BY_SIDE.cast_signed() * step;
-        }
-        for part in rest {
-            for at in 0..count {
-                *part = self.reducer.combine(*part, self.enter(from, first + at * next));
-            }
-            first += step;
-        }
-    }
-
-    /// The reduced elements of `block` for the result at `input`.
-    #[inline(always)]
-    fn fold(
-        &self,
-        input: isize,
-        block: Range<usize>,
-        produce: &mut Option<&mut Produce<'_>>,
-    ) -> R::Acc {
-        let [step] = self.plan.reduced.strides();
-        let mut whole = self.reducer.neutral();
-        self.plan.reduced.runs(block, |[offset], length| {
-            let (from, first) = self.located(input + offset, length, produce);
-            let run = if step == 1 && length >= 8 * LANES {
-                self.fold_run::<LANES>(from, first, 1, length)
-            } else {
-                self.fold_run::<FEW_LANES>(from, first, step, length)
-            };
-            whole = self.reducer.combine(whole, run);
-        });
-        whole
-    }
-
-    #[inline(always)]
-    fn fold_run<const N: usize>(
-        &self,
-        from: Elements<T>,
-        first: isize,
-        step: isize,
-        length: usize,
-    ) -> R::Acc {
-        let mut lanes = [self.reducer.neutral(); N];
-        let groups = length / N;
-        for group in 0..groups {
-            let first = first + (group * N).cast_signed() * step;
-            for (part, lane) in lanes.iter_mut().zip(0_isize..) {
-                *part = self.reducer.combine(*part, self.enter(from, first + lane * step));
-            }
-        }
-        // In an array of its own: one that is indexed by a variable is not kept in registers.
-        let mut rest = [self.reducer.neutral(); N];
-        for (at, part) in (groups * N..length).zip(&mut rest) {
-            *part = self.enter(from, first + at.cast_signed() * step);
-        }
-        for (part, rest) in lanes.iter_mut().zip(rest) {
-            *part = self.reducer.combine(*part, rest);
-        }
-        let mut width = N / 2;
-        while width > 0 {
-            for lane in 0..width {
-                lanes[lane] = self.reducer.combine(lanes[lane], lanes[lane + width]);
-            }
-            width /= 2;
-        }
-        lanes[0]
     }
 }

@@ -7,7 +7,10 @@ use std::{ops::Range, ptr::NonNull};
 
 use tenferro_provider::Workers;
 
-use super::Grant;
+use super::{
+    Grant,
+    copy::{LINE, prefetch},
+};
 
 /// The bytes that one thread should move before it is worth waking another: about 50 us of work, several times the
 /// cost of a wake-up.
@@ -55,6 +58,15 @@ unsafe impl<T: Sync> Send for Elements<T> {}
 impl<T> Elements<T> {
     pub(super) fn new(data: NonNull<u8>) -> Self {
         Self(data.cast())
+    }
+
+    /// Asks for the lines of `length` elements from an offset on, which may lie outside of the operand.
+    #[inline(always)]
+    pub(super) fn prefetch(self, offset: isize, length: usize) {
+        let first = self.0.as_ptr().wrapping_offset(offset).cast::<u8>();
+        for line in (0..length * size_of::<T>()).step_by(LINE) {
+            prefetch(first.wrapping_add(line));
+        }
     }
 
     /// The element at an offset.

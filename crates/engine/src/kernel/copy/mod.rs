@@ -19,8 +19,10 @@ use super::{
     share::{Elements, Target},
     walk::{Axis, Walk},
 };
+pub(super) use plan::LINE;
 use plan::Plan;
 use square::Bits;
+pub(super) use stream::prefetch;
 
 /// Up to so many elements even merging axes costs more than it saves.
 const FEW: usize = 32;

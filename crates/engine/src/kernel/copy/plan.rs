@@ -27,7 +27,7 @@ const RUN_PART: usize = 16 << 10;
 /// The fewest bytes of a row that are worth writing past the caches: whole lines.
 const STREAMED_ROW: usize = 128;
 /// A cache line.
-pub(super) const LINE: usize = 64;
+pub(in crate::kernel) const LINE: usize = 64;
 
 /// Axes of a tile.
 pub(super) struct Side {

@@ -90,7 +90,7 @@ pub(super) unsafe fn whole_lines(to: *mut u8, from: *const u8, lines: usize) {
 /// Asks for a line that will be read.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-pub(super) fn prefetch(line: *const u8) {
+pub(in crate::kernel) fn prefetch(line: *const u8) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     // SAFETY: a prefetch reads nothing that a program can see, and no address is wrong for it.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
@@ -99,7 +99,7 @@ pub(super) fn prefetch(line: *const u8) {
 /// Asks for a line that will be read.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
-pub(super) fn prefetch(_line: *const u8) {}
+pub(in crate::kernel) fn prefetch(_line: *const u8) {}
 
 /// Orders streaming stores before what this thread does next.
 #[inline]

@@ -8,7 +8,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use super::coefficients as poly;
 
 /// `f32` or `f64`.
-pub(super) trait Float:
+pub(in crate::kernel) trait Float:
     Copy
     + PartialOrd
     + Add<Output = Self>
