@@ -3,6 +3,7 @@
 mod common;
 mod dead;
 mod fold;
+mod products;
 mod simplify;
 
 use crate::{
@@ -15,9 +16,10 @@ use crate::{
 pub struct Passes {
     /// Steps on constants alone are computed when the program is prepared, if their results are small.
     pub constant_folding: Pass,
-    /// Steps that undo each other or change nothing are left out, and transpositions of what is multiplied become part of
-    /// the product.
+    /// Steps that undo each other or change nothing are left out.
     pub simplification: Pass,
+    /// Transpositions of what is multiplied become part of the product; products without sums are elementwise.
+    pub products: Pass,
     /// Of equal steps on the same operands one stays.
     pub common_subexpressions: Pass,
     /// Steps that no result needs are left out.
@@ -40,6 +42,7 @@ impl Passes {
         Self {
             constant_folding: Pass::On,
             simplification: Pass::On,
+            products: Pass::On,
             common_subexpressions: Pass::On,
             dead_code: Pass::On,
         }
@@ -51,6 +54,7 @@ impl Passes {
         Self {
             constant_folding: Pass::Off,
             simplification: Pass::Off,
+            products: Pass::Off,
             common_subexpressions: Pass::Off,
             dead_code: Pass::Off,
         }
@@ -80,6 +84,7 @@ impl Program {
         })?;
         for (pass, run) in [
             (passes.simplification, simplify::run as fn(&Program) -> Result<Program>),
+            (passes.products, products::run),
             (passes.constant_folding, fold::run),
             (passes.common_subexpressions, common::run),
             (passes.dead_code, dead::run),
