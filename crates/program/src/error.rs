@@ -1,6 +1,6 @@
 //! What can go wrong with a program.
 
-use std::panic::Location;
+use std::{panic::Location, sync::Arc};
 
 use tenferro_ops::Meta;
 
@@ -77,6 +77,54 @@ pub enum Error {
         expected: Box<Meta>,
         /// What was given.
         actual: Box<Meta>,
+    },
+    /// An input does not fit the dtype and extents that a template takes.
+    #[error("input {input} is {} and it has to be {expected}", describe(actual))]
+    PatternMismatch {
+        /// The number of the input.
+        input: usize,
+        /// What the template takes, as it prints it.
+        expected: String,
+        /// What was given.
+        actual: Box<Meta>,
+    },
+    /// Two extents that are the size of one named axis differ.
+    #[error(
+        "axis `{axis}` is {first} in input {first_input} and {second} in input {second_input}; give it one size"
+    )]
+    AxisMismatch {
+        /// The name of the axis.
+        axis: Arc<str>,
+        /// Its size where it occurs first.
+        first: usize,
+        /// The input where that is.
+        first_input: usize,
+        /// The other size.
+        second: usize,
+        /// The input that has it.
+        second_input: usize,
+    },
+    /// A computation is not the same for all sizes of its named axes.
+    #[error("{reason}")]
+    NoTemplate {
+        /// What depends on sizes in a way that a template cannot say, or which name is none.
+        reason: String,
+    },
+    /// What a template makes an extent of is no extent at these sizes.
+    #[error("{extent} is no extent with {sizes}")]
+    NoExtent {
+        /// As the template prints it.
+        extent: String,
+        /// The sizes of named axes.
+        sizes: String,
+    },
+    /// A template does not fit some sizes of its named axes.
+    #[error("with {sizes}: {source}")]
+    AtSizes {
+        /// The sizes.
+        sizes: String,
+        /// What does not fit.
+        source: Box<Error>,
     },
     /// A gradient was asked of a program whose result is not one real number.
     #[error(

@@ -24,6 +24,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cache;
 mod control;
 mod cost;
 mod error;
@@ -36,10 +37,12 @@ mod prepared;
 mod program;
 mod recording;
 mod running;
+mod template;
 mod text;
 mod trace;
 mod transform;
 
+pub use cache::{Cache, CacheCounters};
 pub use control::{Control, Misfit};
 pub use cost::Cost;
 pub use error::{Error, Result};
@@ -47,5 +50,6 @@ pub use flow::Scan;
 pub use pass::{Pass, Passes};
 pub use prepared::{Argument, Prepared};
 pub use program::{Program, Spec, Step, StepKind, Value};
+pub use template::{Extent, Pattern, Template};
 pub use text::{Parser, Problem};
 pub use trace::{Traced, trace};

@@ -83,7 +83,7 @@ fn put(text: &mut String, arguments: std::fmt::Arguments<'_>) {
 }
 
 /// The elements in column-major order, in brackets unless there are no axes.
-pub(super) fn written(tensor: &Tensor) -> String {
+pub(crate) fn written(tensor: &Tensor) -> String {
     let mut text = String::new();
     dispatch!(tensor.dtype(), any T => {
         let elements = tensor.as_slice::<T>().expect("invariant: it is asked for its own dtype");

@@ -10,22 +10,15 @@ use tenferro_tensor::Shape;
 
 use super::{
     literal,
-    print::is_in_name,
     problem::Problem,
+    reader::{Reader, Result, Wrong, wrong},
     tree::{self, Given, Tree},
 };
 use crate::{
-    Control, Error, Program, Spec, StepKind, Value,
+    Control, Error, Program, Spec, StepKind, Template, Value,
     recording::{Recording, Results},
+    template::{Sizes, fit, scalar},
 };
-
-/// How deep programs and parameters may be nested.
-const DEPTH: usize = 100;
-
-type Result<T> = std::result::Result<T, Wrong>;
-
-/// A problem and the byte at which it is.
-type Wrong = (Box<Problem>, usize);
 
 /// Reads programs, with operations that are not in the vocabulary.
 ///
@@ -60,7 +53,27 @@ impl Parser {
     /// # Errors
     /// [`Error::Parse`] with the line and column of what is wrong.
     pub fn parse(&self, text: &str) -> crate::Result<Program> {
-        let mut reader = Reader { text, at: 0, depth: 0, custom: &self.custom };
+        self.at(text, Sizes::none())
+    }
+
+    /// The template that a text says: the words in the types of the inputs are named axes.
+    ///
+    /// # Errors
+    /// [`Error::Parse`] with the line and column of what is wrong; as [`Template::trace`].
+    pub fn template(&self, text: &str) -> crate::Result<Template> {
+        let mut reader = Reader::new(text, &self.custom, Sizes::none());
+        let axes = reader.axes().map_err(|wrong| located(text, wrong))?;
+        let template = fit(&axes.into(), |sizes| self.at(text, sizes.clone()));
+        template.map_err(|error| match error {
+            // What does not fit at the first sizes is a mistake in the text.
+            Error::AtSizes { source, .. } if matches!(*source, Error::Parse { .. }) => *source,
+            error => error,
+        })
+    }
+
+    /// The program that a text says if its axes have these sizes.
+    fn at(&self, text: &str, sizes: Sizes) -> crate::Result<Program> {
+        let mut reader = Reader::new(text, &self.custom, sizes);
         let program = reader.program().and_then(|program| {
             reader.space();
             match reader.rest().is_empty() {
@@ -68,12 +81,24 @@ impl Parser {
                 false => Err(reader.expected("the end of the text")),
             }
         });
-        program.map_err(|(problem, at)| {
-            let before = &text[..at];
-            let line = before.matches('\n').count() + 1;
-            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-            Error::Parse { line, column, problem: *problem }
-        })
+        program.map_err(|wrong| located(text, wrong))
+    }
+}
+
+/// A problem with the line and column where it is.
+fn located(text: &str, (problem, at): Wrong) -> Error {
+    let before = &text[..at];
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    Error::Parse { line, column, problem: *problem }
+}
+
+impl FromStr for Template {
+    type Err = Error;
+
+    /// As [`Parser::template`], without custom operations.
+    fn from_str(text: &str) -> crate::Result<Template> {
+        Parser::default().template(text)
     }
 }
 
@@ -86,17 +111,35 @@ impl FromStr for Program {
     }
 }
 
-struct Reader<'t> {
-    text: &'t str,
-    at: usize,
-    depth: usize,
-    custom: &'t [Arc<dyn CustomOp>],
-}
-
 /// The names of values so far.
 type Names = HashMap<String, Value>;
 
 impl<'t> Reader<'t> {
+    /// The words among the extents of the inputs, each once.
+    fn axes(&mut self) -> Result<Vec<Arc<str>>> {
+        self.word("program")?;
+        let mut axes: Vec<Arc<str>> = Vec::new();
+        self.list('(', ')', |reader| {
+            reader.name()?;
+            if reader.peek() == Some('"') {
+                reader.string()?;
+            }
+            reader.token(':')?;
+            reader.identifier("a dtype")?;
+            reader.token('[')?;
+            while !matches!(reader.peek(), Some(']') | None) {
+                match reader.identifier("an axis") {
+                    Ok(axis) if axes.iter().all(|own| **own != *axis) => axes.push(axis.into()),
+                    Ok(_) => {}
+                    // A number, an operator or a comma.
+                    Err(_) => reader.at += reader.rest().chars().next().map_or(0, char::len_utf8),
+                }
+            }
+            reader.token(']')
+        })?;
+        Ok(axes)
+    }
+
     fn program(&mut self) -> Result<Program> {
         self.deeper(|reader| {
             reader.word("program")?;
@@ -287,7 +330,7 @@ impl<'t> Reader<'t> {
         self.list('[', ']', |reader| {
             reader.space();
             let at = reader.at;
-            let extent = reader.number()?;
+            let extent = reader.expression()?;
             let extent =
                 usize::try_from(extent).map_err(|_| reader.expected_at("an extent", at))?;
             extents.push(extent);
@@ -338,6 +381,9 @@ impl<'t> Reader<'t> {
             Ok(Ok(tensor)) => Ok(tensor),
             Ok(Err(error)) => Err(wrong(error.into(), start)),
             Err(Some(place)) => {
+                if let Some(tensor) = self.extent_constant(meta, start) {
+                    return Ok(tensor);
+                }
                 let text = elements[place].to_owned();
                 Err(wrong(Problem::Element { text, dtype: meta.dtype }, start))
             }
@@ -346,6 +392,18 @@ impl<'t> Reader<'t> {
                 Err(wrong(Problem::Elements { expected, actual }, start))
             }
         }
+    }
+
+    /// The constant that is a number made of sizes of axes, if one stands between `start` and here.
+    fn extent_constant(&self, meta: &Meta, start: usize) -> Option<tenferro_tensor::Tensor> {
+        if meta.shape.rank() > 0 || self.sizes.is_empty() {
+            return None;
+        }
+        let text = &self.text[start..self.at];
+        let mut reader = Reader::new(text, &[], self.sizes.clone());
+        let number = reader.expression().ok()?;
+        reader.space();
+        if reader.rest().is_empty() { scalar(meta.dtype, number) } else { None }
     }
 
     /// `{ name: tree, .. }`
@@ -372,196 +430,11 @@ impl<'t> Reader<'t> {
                     Tree::List(items)
                 }
                 Some('{') => Tree::Fields(reader.fields()?),
-                Some('-' | '0'..='9') => Tree::Number(reader.number()?),
+                Some('-' | '0'..='9') => Tree::Number(reader.expression()?),
+                _ if reader.is_axis() => Tree::Number(reader.expression()?),
                 _ => Tree::Word(reader.identifier("a parameter")?),
             })
         })
-    }
-
-    /// Items with commas between them, and perhaps one after the last.
-    fn list(
-        &mut self,
-        open: char,
-        close: char,
-        mut item: impl FnMut(&mut Self) -> Result<()>,
-    ) -> Result<()> {
-        self.token(open)?;
-        while self.peek() != Some(close) {
-            item(self)?;
-            if self.peek() != Some(close) {
-                self.token(',')?;
-            }
-        }
-        self.token(close)
-    }
-
-    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.depth == DEPTH {
-            return Err(wrong(Problem::Depth { limit: DEPTH }, self.at));
-        }
-        self.depth += 1;
-        let result = read(self);
-        self.depth -= 1;
-        result
-    }
-
-    fn rest(&self) -> &'t str {
-        &self.text[self.at..]
-    }
-
-    /// Passes over white space and annotations, which `#` begins.
-    fn space(&mut self) {
-        loop {
-            let rest = self.rest();
-            let trimmed = rest.trim_start();
-            self.at += rest.len() - trimmed.len();
-            if !trimmed.starts_with('#') {
-                return;
-            }
-            self.at += trimmed.find('\n').unwrap_or(trimmed.len());
-        }
-    }
-
-    fn peek(&mut self) -> Option<char> {
-        self.space();
-        self.rest().chars().next()
-    }
-
-    fn token(&mut self, token: char) -> Result<()> {
-        if self.peek() == Some(token) {
-            self.at += token.len_utf8();
-            return Ok(());
-        }
-        Err(self.expected(match token {
-            '(' => "`(`",
-            ')' => "`)`",
-            '[' => "`[`",
-            ']' => "`]`",
-            '{' => "`{`",
-            '}' => "`}`",
-            ':' => "`:`",
-            '=' => "`=`",
-            _ => "`,`",
-        }))
-    }
-
-    /// The length of the name that starts here.
-    fn name_length(&mut self) -> usize {
-        self.space();
-        let rest = self.rest();
-        rest.find(|letter| !is_in_name(letter)).unwrap_or(rest.len())
-    }
-
-    fn is_word(&mut self, word: &str) -> bool {
-        let length = self.name_length();
-        self.rest()[..length] == *word
-    }
-
-    /// Passes over the word that has to stand here.
-    fn word(&mut self, expected: &'static str) -> Result<()> {
-        if !self.is_word(expected) {
-            return Err(self.expected(match expected {
-                "program" => "`program`",
-                _ => "`return`",
-            }));
-        }
-        self.at += expected.len();
-        Ok(())
-    }
-
-    fn identifier(&mut self, expected: &'static str) -> Result<String> {
-        let length = self.name_length();
-        if length == 0 || self.rest().starts_with(|letter: char| letter.is_ascii_digit()) {
-            return Err(self.expected(expected));
-        }
-        let name = self.rest()[..length].to_owned();
-        self.at += length;
-        Ok(name)
-    }
-
-    /// The name of a value, and where it stands.
-    fn name(&mut self) -> Result<(String, usize)> {
-        let is_numbered = self.peek() == Some('%');
-        let at = self.at;
-        if !is_numbered {
-            return Ok((self.identifier("the name of a value")?, at));
-        }
-        self.at += 1;
-        let length = {
-            let rest = self.rest();
-            rest.find(|letter| !is_in_name(letter)).unwrap_or(rest.len())
-        };
-        self.at += length;
-        Ok((self.text[at..self.at].to_owned(), at))
-    }
-
-    fn number(&mut self) -> Result<i128> {
-        self.space();
-        let rest = self.rest();
-        let digits = rest.strip_prefix('-').unwrap_or(rest);
-        let length = rest.len() - digits.len()
-            + digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len());
-        match rest[..length].parse() {
-            Ok(number) => {
-                self.at += length;
-                Ok(number)
-            }
-            Err(_) => Err(self.expected("a whole number")),
-        }
-    }
-
-    /// A text in quotation marks, as Rust writes it.
-    fn string(&mut self) -> Result<String> {
-        let start = self.at;
-        let mut text = String::new();
-        let mut letters = self.rest().char_indices().skip(1);
-        while let Some((place, letter)) = letters.next() {
-            match letter {
-                '"' => {
-                    self.at += place + 1;
-                    return Ok(text);
-                }
-                '\\' => match letters.next() {
-                    Some((_, 'n')) => text.push('\n'),
-                    Some((_, 't')) => text.push('\t'),
-                    Some((_, 'r')) => text.push('\r'),
-                    Some((_, '0')) => text.push('\0'),
-                    Some((_, 'u')) => {
-                        let code: String = letters
-                            .by_ref()
-                            .skip(1)
-                            .map(|(_, letter)| letter)
-                            .take_while(|&letter| letter != '}')
-                            .collect();
-                        let letter = u32::from_str_radix(&code, 16).ok().and_then(char::from_u32);
-                        match letter {
-                            Some(letter) => text.push(letter),
-                            None => return Err(self.expected_at("a text", start)),
-                        }
-                    }
-                    Some((_, letter)) => text.push(letter),
-                    None => break,
-                },
-                letter => text.push(letter),
-            }
-        }
-        Err(self.expected_at("a text that ends with a quotation mark", start))
-    }
-
-    fn expected(&mut self, expected: &'static str) -> Wrong {
-        self.space();
-        self.expected_at(expected, self.at)
-    }
-
-    fn expected_at(&self, expected: &'static str, at: usize) -> Wrong {
-        let rest = &self.text[at..];
-        let length = rest.find(|letter| !is_in_name(letter)).unwrap_or(rest.len());
-        let found = match rest.chars().next() {
-            None => "the end of the text".to_owned(),
-            Some(letter) if length == 0 => format!("`{letter}`"),
-            Some(_) => format!("`{}`", &rest[..length]),
-        };
-        wrong(Problem::Expected { expected, found }, at)
     }
 }
 
@@ -570,8 +443,4 @@ fn define(names: &mut Names, name: String, value: Value, at: usize) -> Result<()
         None => Ok(()),
         Some(_) => Err(wrong(Problem::TakenName { name }, at)),
     }
-}
-
-fn wrong(problem: Problem, at: usize) -> Wrong {
-    (Box::new(problem), at)
 }

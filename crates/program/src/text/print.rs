@@ -8,7 +8,11 @@ use super::{
     literal,
     tree::{self, Parameter, Tree},
 };
-use crate::{Control, Program, StepKind, Value, error::describe};
+use crate::{
+    Control, Program, StepKind, Template, Value,
+    error::describe,
+    template::{Varying, VaryingStep, typed},
+};
 
 /// `{:?}` shows constants of up to so many elements.
 const SHORT: usize = 8;
@@ -22,47 +26,80 @@ enum Constants {
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, 0, Constants::Whole)
+        self.write(f, 0, Constants::Whole, None)
+    }
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sample, varying) = self.parts();
+        sample.write(f, 0, Constants::Whole, Some(varying))
+    }
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sample, varying) = self.parts();
+        sample.write(f, 0, Constants::Short, Some(varying))
     }
 }
 
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, 0, Constants::Short)
+        self.write(f, 0, Constants::Short, None)
     }
 }
 
 impl Program {
-    /// Writes the text, whose lines but the first are indented.
+    /// Writes the text, whose lines but the first are indented; of a template, with what varies in its place.
     fn write(
         &self,
         f: &mut fmt::Formatter<'_>,
         indent: usize,
         constants: Constants,
+        varying: Option<&Varying>,
     ) -> fmt::Result {
-        let typed = |value: Value| format!("{}: {}", self.name(value), describe(self.meta(value)));
+        let meta = |value: Value| match varying {
+            Some(varying) => typed(self.meta(value).dtype, &varying.shapes[value.index()]),
+            None => describe(self.meta(value)),
+        };
+        let result = |value: Value| format!("{}: {}", self.name(value), meta(value));
         let names = |values: &[Value]| {
             values.iter().map(|&value| self.name(value)).collect::<Vec<_>>().join(", ")
         };
-        let inputs: Vec<String> = (0..self.inputs().len()).map(|n| self.input(n)).collect();
+        let inputs: Vec<String> = (0..self.inputs().len())
+            .map(|number| format!("{}: {}", self.input(number), meta(Value(number))))
+            .collect();
         writeln!(f, "program({}) {{", inputs.join(", "))?;
         let inside = indent + 4;
-        for step in self.steps() {
-            let results: Vec<String> = step.results().map(typed).collect();
+        for (place, step) in self.steps().iter().enumerate() {
+            let varying = varying.map(|varying| &varying.steps[place]);
+            let results: Vec<String> = step.results().map(result).collect();
             write!(f, "{:inside$}{} = ", "", results.join(", "))?;
             let operands = names(step.operands());
-            match step.kind() {
-                StepKind::Constant(tensor) => f.write_str(&constant(tensor, constants))?,
-                StepKind::Primitive(primitive) => {
+            match (step.kind(), varying) {
+                (_, Some(VaryingStep::Constant(number))) => write!(f, "constant {number}")?,
+                (_, Some(VaryingStep::Parameters(fields))) => {
+                    write!(f, "{}({operands}){}", step.name(), braced(fields.clone()))?;
+                }
+                (StepKind::Constant(tensor), _) => f.write_str(&constant(tensor, constants))?,
+                (StepKind::Primitive(primitive), _) => {
                     write!(f, "{}({operands}){}", step.name(), parameters(primitive))?;
                 }
-                StepKind::Custom(_) => write!(f, "{}({operands})", step.name())?,
-                StepKind::Control(control) => {
-                    writeln!(f, "{}({operands}){} {{", step.name(), control_parameters(control))?;
+                (StepKind::Custom(_), _) => write!(f, "{}({operands})", step.name())?,
+                (StepKind::Control(control), varying) => {
+                    let (fields, bodies) = match varying {
+                        Some(VaryingStep::Control(fields, bodies)) => {
+                            (braced(fields.clone()), Some(bodies))
+                        }
+                        _ => (control_parameters(control), None),
+                    };
+                    writeln!(f, "{}({operands}){fields} {{", step.name())?;
                     let deeper = inside + 4;
-                    for (name, body) in control.bodies() {
+                    for (place, (name, body)) in control.bodies().into_iter().enumerate() {
                         write!(f, "{:deeper$}{name}: ", "")?;
-                        body.write(f, deeper, constants)?;
+                        let varying = bodies.map(|bodies| &bodies[place]);
+                        body.write(f, deeper, constants, varying)?;
                         writeln!(f)?;
                     }
                     write!(f, "{:inside$}}}", "")?;
@@ -88,7 +125,7 @@ impl Program {
         }
     }
 
-    /// An input with its dtype and shape, and its name if it is not called by that.
+    /// An input as a value, and its name if it is not called by that.
     fn input(&self, number: usize) -> String {
         let called = self.name(Value(number));
         let spec = &self.inputs()[number];
@@ -96,7 +133,7 @@ impl Program {
             Some(name) if name != called => format!(" {name:?}"),
             _ => String::new(),
         };
-        format!("{called}{named}: {}", describe(spec.meta()))
+        format!("{called}{named}")
     }
 }
 
@@ -116,9 +153,22 @@ pub(crate) fn parameters(primitive: &Primitive) -> String {
     braced(tree::parameters(primitive))
 }
 
+/// The parameters of a row.
+pub(crate) fn parameter_tree(primitive: &Primitive) -> Tree {
+    Tree::Fields(tree::parameters(primitive))
+}
+
 /// The parameters of control flow, in braces; nothing if it has none.
 pub(crate) fn control_parameters(control: &Control) -> String {
-    braced(match control {
+    match control_tree(control) {
+        Tree::Fields(fields) => braced(fields),
+        _ => unreachable!("invariant: parameters are fields"),
+    }
+}
+
+/// The parameters of control flow.
+pub(crate) fn control_tree(control: &Control) -> Tree {
+    Tree::Fields(match control {
         Control::Call { .. } | Control::Cond { .. } => Vec::new(),
         Control::WhileLoop { carries, .. } => vec![("carries".into(), carries.tree())],
         Control::Scan { carries, sequences, length, direction, .. } => vec![

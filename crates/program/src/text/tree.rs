@@ -12,11 +12,15 @@ use tenferro_tensor::{
     vocabulary,
 };
 
+use crate::Extent;
+
 /// A parameter, or a part of one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Tree {
     Word(String),
     Number(i128),
+    /// In templates, a number that depends on the sizes of named axes.
+    Extent(Extent),
     List(Vec<Tree>),
     Fields(Vec<(String, Tree)>),
 }
@@ -26,6 +30,7 @@ impl fmt::Display for Tree {
         match self {
             Tree::Word(word) => f.write_str(word),
             Tree::Number(number) => write!(f, "{number}"),
+            Tree::Extent(extent) => write!(f, "{extent}"),
             Tree::List(items) => {
                 let items: Vec<String> = items.iter().map(Tree::to_string).collect();
                 write!(f, "[{}]", items.join(", "))
@@ -171,6 +176,13 @@ impl Parameter for Placement {
 
 macro_rules! words {
     ($($Type:ident { $($Variant:ident),* })*) => {
+        /// Whether a word is a parameter.
+        pub(super) fn is_word(word: &str) -> bool {
+            [$($(stringify!($Variant)),*),*].contains(&word)
+                || word == "Replace"
+                || dtype(word).is_some()
+        }
+
         $(impl Parameter for $Type {
             fn tree(&self) -> Tree {
                 Tree::Word(match self { $($Type::$Variant => stringify!($Variant),)* }.into())
@@ -246,6 +258,11 @@ fields! {
     Gathering = Gathering::default() => {
         slice_extents, collapsed_axes, batch_axes, index_batch_axes, start_axes, slice_axes, component_axis
     }
+}
+
+/// The parameter of this name among fields.
+pub(crate) fn parameter<T: Parameter>(fields: &[(String, Tree)], name: &str) -> Result<T, Refused> {
+    Given::new(fields).take(name)
 }
 
 /// The fields of an operation, each taken once.
