@@ -6,7 +6,7 @@
 use num_complex::Complex64 as C64;
 use tenferro_ad::{Autodiff, Variable, jvp, vjp};
 use tenferro_ops::reference::Reference;
-use tenferro_tensor::{DType, Result, Tensor};
+use tenferro_tensor::{DType, KeepAxes, Result, Tensor};
 
 /// A function to be checked.
 pub(crate) type Function<'a> = dyn Fn(&[Variable]) -> Result<Variable> + 'a;
@@ -100,7 +100,8 @@ fn moved(x: &Tensor, along: &Tensor, by: f64) -> Tensor {
 }
 
 /// Checks a function at a point: its tangents against central differences, its pullback against its pushforward, and the
-/// same of its directional derivative, which is forward over forward and reverse over forward.
+/// same of its directional derivative, which is forward over forward and reverse over forward, and of its gradient, which
+/// is forward over reverse and reverse over reverse.
 pub(crate) fn check(name: &str, f: &Function<'_>, inputs: &[Tensor], seed: u64) {
     check_first_order(name, f, inputs, seed);
     // Only inexact operands move.
@@ -134,6 +135,39 @@ pub(crate) fn check(name: &str, f: &Function<'_>, inputs: &[Tensor], seed: u64) 
         Ok(results[0].1.clone().unwrap())
     };
     check_first_order(&format!("second order of {name}"), &pushed, inputs, seed + 1);
+    let slope = |xs: &[Variable]| pulled(f, xs, seed);
+    check_first_order(&format!("slope of the gradient of {name}"), &slope, inputs, seed + 2);
+}
+
+/// A real number made of all that a function's pullback gives, which moves with every operand.
+fn pulled(f: &Function<'_>, xs: &[Variable], seed: u64) -> Result<Variable> {
+    let mut numbers = Numbers(seed ^ 0xbac);
+    let ad = ad();
+    let moving: Vec<&Variable> = xs.iter().filter(|x| x.dtype().is_inexact()).collect();
+    let (outputs, pullback) = vjp(
+        |moved| {
+            let mut moved = moved.iter();
+            let mut next = |x: &Variable| match x.dtype().is_inexact() {
+                true => moved.next().unwrap().clone(),
+                false => x.clone(),
+            };
+            Ok(vec![f(&xs.iter().map(&mut next).collect::<Vec<_>>())?])
+        },
+        &moving,
+    )?;
+    let v = numbers.tensor(outputs[0].dtype(), outputs[0].shape(), (-1.0, 1.0));
+    let cotangents = pullback.pull(&[&ad.constant(v)])?;
+    let sum =
+        |x: &Variable| x.real()?.sum((0..x.shape().rank()).collect::<Vec<_>>(), KeepAxes::Drop);
+    let mut all = ad.constant(Tensor::scalar(0.0)?);
+    for (x, cotangent) in moving.iter().zip(&cotangents) {
+        all = all.add(&sum(x)?)?;
+        if let Some(cotangent) = cotangent {
+            let w = numbers.tensor(x.dtype(), x.shape(), (-1.0, 1.0));
+            all = all.add(&sum(&cotangent.conj()?.mul(&ad.constant(w))?)?)?;
+        }
+    }
+    Ok(all)
 }
 
 /// The first half of [`check`].
