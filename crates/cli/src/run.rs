@@ -12,7 +12,7 @@ use std::{
 use tenferro::{
     DType, Tensor, TensorView,
     ops::Meta,
-    program::{Argument, Error, Passes, Prepared, Program},
+    program::{Argument, Error, Passes, Prepared, Program, Template},
     tensor::AsOperand,
 };
 
@@ -27,8 +27,9 @@ use crate::{
 
 /// Run a program on NumPy files
 ///
-/// PROGRAM is a text file as the library prints programs: typed inputs, a line an operation, `return`. Each input of the
-/// program is read from a .npy file, in order, and each of its results is written to one, named by a -o of its own.
+/// PROGRAM is a text file as the library prints programs: typed inputs, a line an operation, `return`. A word in the place
+/// of an extent is an axis of any length: that of the files. Each input of the program is read from a .npy file, in order,
+/// and each of its results is written to one, named by a -o of its own.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
@@ -54,7 +55,7 @@ pub(super) struct Arguments {
 const EXAMPLES: &str = "\
 Example, with distance.txt:
 
-  program(a: f64[3], b: f64[3]) {
+  program(a: f64[n], b: f64[n]) {
       d = sub(a, b)
       s = sum_of_squares(d) { axes: [0], keep: Drop }
       r = sqrt(s)
@@ -66,10 +67,11 @@ Example, with distance.txt:
 
 /// Runs the command; the text to print.
 pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
-    let program = read(&arguments.program)?;
+    let template = read(&arguments.program)?;
     let inputs =
         arguments.files.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>, _>>()?;
-    check(arguments, &program, &inputs)?;
+    let program = fitted(&arguments.program, &template, &inputs)?;
+    check_results(arguments, &program)?;
     let destinations = destinations(&arguments.outputs)?;
     let refused = |error| Failure::Program { path: arguments.program.clone(), error };
     let prepared = program.prepare(&Passes::all()).map_err(refused)?;
@@ -117,29 +119,30 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
     Ok(if arguments.json { json(&report) } else { report.to_string() })
 }
 
-/// The program that a file holds.
-fn read(path: &Path) -> Result<Program, Failure> {
+/// The template that a file holds; a program is one without named axes.
+fn read(path: &Path) -> Result<Template, Failure> {
     let text =
         fs::read_to_string(path).map_err(|error| Failure::Text { path: path.to_owned(), error })?;
     text.parse().map_err(|error| Failure::Program { path: path.to_owned(), error })
 }
 
-/// Refuses files that do not fit the program's inputs, and more or fewer outputs than it has.
-fn check(arguments: &Arguments, program: &Program, inputs: &[Input]) -> Result<(), Failure> {
-    let path = &arguments.program;
-    let (expected, actual) = (program.inputs().len(), inputs.len());
-    if expected != actual {
-        let error = Error::InputCount { expected, actual };
-        return Err(Failure::Program { path: path.clone(), error });
-    }
-    for (number, (spec, input)) in program.inputs().iter().zip(inputs).enumerate() {
-        let meta = Meta { dtype: input.dtype(), shape: input.shape().clone() };
-        if meta != *spec.meta() {
-            let expected = Box::new(spec.meta().clone());
-            let error = Error::InputMismatch { input: number, expected, actual: Box::new(meta) };
-            return Err(Failure::ProgramInput { path: input.path().to_owned(), error });
+/// The program for these inputs, whose extents say how long named axes are.
+fn fitted(path: &Path, template: &Template, inputs: &[Input]) -> Result<Program, Failure> {
+    let refused = |error| match error {
+        Error::PatternMismatch { input, .. } => {
+            Failure::ProgramInput { path: inputs[input].path().to_owned(), error }
         }
-    }
+        error => Failure::Program { path: path.to_owned(), error },
+    };
+    let meta = |input: &Input| Meta { dtype: input.dtype(), shape: input.shape().clone() };
+    let metas: Vec<Meta> = inputs.iter().map(meta).collect();
+    let sizes = template.sizes(&metas).map_err(refused)?;
+    template.at(&sizes).map_err(refused)
+}
+
+/// Refuses more or fewer outputs than the program has results, and results that no file can hold.
+fn check_results(arguments: &Arguments, program: &Program) -> Result<(), Failure> {
+    let path = &arguments.program;
     let (results, named) = (program.outputs().len(), arguments.outputs.len());
     if results != named {
         return Err(Failure::Outputs { path: path.clone(), results, named });
