@@ -5,18 +5,22 @@
 //! its gradient by the logits; the limit is a plain loop with the C library's functions, which
 //! vectorised ones can undercut. Ours is prepared; the peer `eager`
 //! is ours too, one operation after the other.
+//!
+//! Preparing itself: a program of a thousand steps, all passes, where the limit copies the steps; and a cache that has it
+//! already, where the limit counts one more owner.
 
 #![forbid(unsafe_code)]
 
 use std::hint::black_box;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use tenferro_bench_limits::{
     add_repeatedly, cross_entropy, cross_entropy_gradient, muladd_into, on_threads, sum_of_squares,
 };
 use tenferro_benches::{Case, Contender, Suite, scattered, scoped};
 use tenferro_cpu::CpuBackend;
-use tenferro_program::{Argument, Passes, Program, Spec, Traced, trace};
+use tenferro_program::{Argument, Cache, Passes, Program, Spec, Traced, trace};
 use tenferro_tensor::{
     DType, GatherMode, KeepAxes, Result, Tensor, TensorElementwise, TensorReduction,
 };
@@ -35,6 +39,31 @@ fn main() -> ExitCode {
             ours: prepared(threads, chain(), pair(SHORT)),
             limit: chain_limit(),
             peers: vec![eager_chain()],
+        });
+        suite.case("prepare/f64/1000", 1, |name, threads| {
+            let (program, same) = (layers(), layers());
+            Case {
+                name,
+                threads,
+                ours: Contender::repeated("ours", move || {
+                    program.prepare(&Passes::all()).expect("memory for constants")
+                }),
+                limit: Contender::repeated("copy of the steps", move || same.steps().to_vec()),
+                peers: Vec::new(),
+            }
+        });
+        suite.case("cache-hit/f64/1000", 1, |name, threads| {
+            let (program, cache) = (layers(), Cache::new(16));
+            let kept = cache.prepare(&program).expect("memory for constants");
+            Case {
+                name,
+                threads,
+                ours: Contender::repeated("ours", move || {
+                    cache.prepare(black_box(&program)).expect("a prepared program")
+                }),
+                limit: Contender::repeated("clone of an Arc", move || Arc::clone(black_box(&kept))),
+                peers: Vec::new(),
+            }
         });
         for threads in [1, 2] {
             suite.case("fused-muladd/f64/1e7", threads, |name, threads| Case {
@@ -85,6 +114,17 @@ fn vectors<const N: usize>(extent: usize) -> [Spec; N] {
 
 fn chain() -> Program {
     program(&vectors::<2>(SHORT), |xs| (0..LINKS).fold(xs[0].clone(), |sum, _| sum + &xs[1]))
+}
+
+/// A thousand steps: layers of products, sums and functions, and transpositions to be folded.
+fn layers() -> Program {
+    let square = Spec::new(DType::F64, [4, 4]).expect("a small shape");
+    let layers = program(&[square.clone(), square], |xs| {
+        (0..200)
+            .fold(xs[0].clone(), |x, _| (x.transpose([1, 0]).matmul(&xs[1]) * 0.5 + &xs[0]).tanh())
+    });
+    assert!(layers.steps().len() >= 1000, "{} steps", layers.steps().len());
+    layers
 }
 
 fn muladd() -> Program {
