@@ -1,0 +1,186 @@
+//! Every row of the vocabulary has a derivative in both directions, which agree, or says that it has none.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../../ops/tests/calls/mod.rs"]
+mod calls;
+
+use std::collections::BTreeSet;
+
+use calls::{Call, Dice, ROWS, call};
+use tenferro_ops::{Meta, infer, reference::Reference};
+use tenferro_program::{Argument, Error, Passes, Program, Spec, Traced, trace};
+use tenferro_tensor::{Complex64, DType, Tensor};
+
+/// Rows that say that they have no derivative: that of digamma is not in the vocabulary, and a scatter has one only if it
+/// replaces or adds.
+const WITHOUT: &[&str] = &["digamma", "scatter"];
+
+fn between(dice: &mut Dice, low: f64, high: f64) -> f64 {
+    low + (high - low) * ((dice.bits() >> 11) as f64 / (1_u64 << 53) as f64)
+}
+
+fn numbers(meta: &Meta, below: Option<usize>, dice: &mut Dice, (low, high): (f64, f64)) -> Tensor {
+    let (extents, elements) = (meta.shape.to_vec(), meta.shape.elements());
+    let mut next = || between(dice, low, high);
+    match meta.dtype {
+        DType::F64 => {
+            Tensor::from_vec_col_major(extents, (0..elements).map(|_| next()).collect()).unwrap()
+        }
+        DType::C64 => {
+            let elements = (0..elements).map(|_| Complex64::new(next(), next())).collect();
+            Tensor::from_vec_col_major(extents, elements).unwrap()
+        }
+        DType::Bool => {
+            let elements: Vec<bool> = (0..elements).map(|_| dice.one_in(2)).collect();
+            Tensor::from_vec_col_major(extents, elements).unwrap()
+        }
+        DType::I64 => {
+            let elements: Vec<i64> =
+                (0..elements).map(|_| dice.roll(below.unwrap_or(2)) as i64).collect();
+            Tensor::from_vec_col_major(extents, elements).unwrap()
+        }
+        other => panic!("no numbers of {other}"),
+    }
+}
+
+fn run(program: &Program, inputs: &[Tensor]) -> Option<Vec<Tensor>> {
+    let prepared = program.prepare(&Passes::all()).unwrap();
+    let results = prepared.run(&mut Reference, inputs.iter().map(Argument::from).collect());
+    // An index may be out of range.
+    Some(results.ok()?.into_iter().collect())
+}
+
+fn parts(x: &Tensor) -> Vec<f64> {
+    match x.dtype() {
+        DType::F64 => x.to_vec_col_major::<f64>().unwrap(),
+        _ => {
+            let elements = x.to_vec_col_major::<Complex64>().unwrap();
+            elements.iter().flat_map(|z| [z.re, z.im]).collect()
+        }
+    }
+}
+
+/// The inner product of pairs of reals, and the size of its terms.
+fn inner(xs: &[Tensor], ys: &[Tensor]) -> (f64, f64) {
+    let pairs = xs.iter().zip(ys).flat_map(|(x, y)| parts(x).into_iter().zip(parts(y)));
+    pairs.fold((0.0, 1.0), |(sum, size), (x, y)| (sum + x * y, size + (x * y).abs()))
+}
+
+fn inexact<'m>(metas: impl IntoIterator<Item = &'m Meta>) -> Vec<Meta> {
+    metas.into_iter().filter(|meta| meta.dtype.is_inexact()).cloned().collect()
+}
+
+/// What became of a program.
+enum Checked {
+    Agreed,
+    /// It has no derivative.
+    Refused(&'static str),
+    /// Its results are not finite here.
+    Outside,
+}
+
+/// `<v, J u> = <J^T v, u>`.
+fn check(program: &Program, inputs: &[Tensor], dice: &mut Dice) -> Checked {
+    let (forward, reverse) = match (program.jvp(), program.vjp()) {
+        (Ok(forward), Ok(reverse)) => (forward, reverse),
+        (Err(Error::Tensor(error)), _) | (_, Err(Error::Tensor(error))) => {
+            let tenferro_tensor::Error::Unsupported { op, .. } = error else { panic!("{error}") };
+            return Checked::Refused(op);
+        }
+        (forward, reverse) => panic!("{forward:?}, {reverse:?}"),
+    };
+    let draw = |metas: &[Meta], dice: &mut Dice| -> Vec<Tensor> {
+        metas.iter().map(|meta| numbers(meta, None, dice, (-1.0, 1.0))).collect()
+    };
+    let u = draw(&inexact(program.inputs().iter().map(Spec::meta)), dice);
+    let v = draw(&inexact(&program.output_metas()), dice);
+    let (Some(pushed), Some(pulled)) =
+        (run(&forward, &[inputs, &u].concat()), run(&reverse, &[inputs, &v].concat()))
+    else {
+        return Checked::Outside;
+    };
+    let results = program.outputs().len();
+    let ((along, size), (across, _)) =
+        (inner(&pushed[results..], &v), inner(&pulled[results..], &u));
+    if !along.is_finite() {
+        return Checked::Outside;
+    }
+    assert!(
+        (along - across).abs() <= 1e-10 * size,
+        "{along} is not {across}\n{program}\n{forward}\n{reverse}"
+    );
+    Checked::Agreed
+}
+
+#[test]
+fn f38_pushforward_and_pullback_of_every_row_agree_to_second_order() {
+    let mut refused = BTreeSet::new();
+    for (number, &row) in ROWS.iter().enumerate() {
+        let mut fitted = 0;
+        for seed in 0..150 {
+            let mut dice = Dice(1000 * number as u64 + seed);
+            let dtype = dice.pick(&[
+                DType::F64,
+                DType::F64,
+                DType::C64,
+                DType::C64,
+                DType::I64,
+                DType::Bool,
+            ]);
+            let extents: Vec<usize> = (0..dice.roll(3)).map(|_| dice.roll(4)).collect();
+            let Call { primitive, operands } = call(row, &extents, &mut dice);
+            let wanted: Vec<Meta> = operands
+                .iter()
+                .map(|wanted| {
+                    let dtype = wanted.dtype.unwrap_or(dtype);
+                    let dtype = match wanted.below {
+                        Some(_) => DType::I64,
+                        None => dtype,
+                    };
+                    Spec::new(dtype, wanted.extents.clone()).unwrap().meta().clone()
+                })
+                .collect();
+            let known = [DType::F64, DType::C64, DType::Bool, DType::I64];
+            let Ok(result) = infer(&primitive, &wanted) else { continue };
+            if wanted.iter().chain([&result]).any(|meta| !known.contains(&meta.dtype)) {
+                continue;
+            }
+            fitted += 1;
+            // Nothing moves.
+            if operands.is_empty() || !result.dtype.is_inexact() {
+                continue;
+            }
+            let range = dice.pick(&[(0.2, 0.9), (1.2, 1.9)]);
+            let inputs: Vec<Tensor> = wanted
+                .iter()
+                .zip(&operands)
+                .map(|(meta, wanted)| numbers(meta, wanted.below, &mut dice, range))
+                .collect();
+            let specs: Vec<Spec> = wanted.iter().map(Spec::of).collect();
+            let program = trace(&specs, |xs| {
+                Traced::apply(primitive.clone(), &xs.iter().collect::<Vec<_>>())
+            });
+            let program = program.unwrap();
+            match check(&program, &inputs, &mut dice) {
+                Checked::Agreed => {}
+                Checked::Refused(op) => {
+                    assert_eq!(op, primitive.name());
+                    refused.insert(op);
+                    continue;
+                }
+                Checked::Outside => continue,
+            }
+            // The same of the pushforward, which is another program.
+            let forward = program.jvp().unwrap();
+            let tangents = inexact(wanted.iter());
+            let tangents = tangents.iter().map(|meta| numbers(meta, None, &mut dice, (-1.0, 1.0)));
+            let inputs: Vec<Tensor> = inputs.into_iter().chain(tangents).collect();
+            if let Checked::Refused(op) = check(&forward, &inputs, &mut dice) {
+                refused.insert(op);
+            }
+        }
+        assert!(fitted > 0, "no call of {row:?} fitted");
+    }
+    assert_eq!(refused.into_iter().collect::<Vec<_>>(), WITHOUT);
+}
