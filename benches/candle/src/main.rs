@@ -147,7 +147,8 @@ fn cross_entropy(
     size: &str,
     then: fn(Tensor, &[Var]) -> Result<Gradients>,
 ) -> Result<Option<Operation>> {
-    let Some([rows, classes]) = extents(size).and_then(|extents| extents.try_into().ok()) else {
+    let extents = extents(size).and_then(|extents| <[usize; 2]>::try_from(extents).ok());
+    let Some([rows, classes]) = extents else {
         return Ok(None);
     };
     let x = Var::from_tensor(&vector(rows * classes, -4.0, 4.0)?.reshape((rows, classes))?)?;
