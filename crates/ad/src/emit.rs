@@ -23,22 +23,30 @@ pub(super) fn emit(
     primitive: Primitive,
     inputs: &[&Variable],
 ) -> Result<Variable> {
-    let Some(level) = highest(inputs) else {
-        let operands: SmallVec<[Operand<'_>; 4]> = inputs.iter().map(|x| x.operand()).collect();
-        let value = autodiff.apply(&primitive, &operands)?;
-        return Ok(Variable::plain(autodiff.clone(), value));
-    };
+    let Some(level) = highest(inputs) else { return computed(autodiff, &primitive, inputs) };
     let below: Variables = inputs.iter().map(|x| x.below(level)).collect();
-    let below: SmallVec<[&Variable; 3]> = below.iter().collect();
-    let output = emit(autodiff, primitive.clone(), &below)?;
+    let output = {
+        let below: SmallVec<[&Variable; 3]> = below.iter().collect();
+        match highest(&below) {
+            None => computed(autodiff, &primitive, &below)?,
+            Some(_) => emit(autodiff, primitive.clone(), &below)?,
+        }
+    };
     let derivative = match mode(inputs, level) {
         Mode::Forward => push(autodiff, &primitive, inputs, &below, &output, level)?,
-        Mode::Reverse => record(autodiff, &primitive, inputs, &below, &output, level)?,
+        Mode::Reverse => record(autodiff, &primitive, inputs, below, &output, level)?,
     };
     Ok(match derivative {
         Some(derivative) => output.tracked(level, derivative),
         None => output,
     })
+}
+
+/// The result of a primitive on operands that nothing is differentiated by.
+fn computed(autodiff: &Autodiff, primitive: &Primitive, inputs: &[&Variable]) -> Result<Variable> {
+    let operands: SmallVec<[Operand<'_>; 4]> = inputs.iter().map(|x| x.operand()).collect();
+    let value = autodiff.apply(primitive, &operands)?;
+    Ok(Variable::plain(autodiff.clone(), value))
 }
 
 /// The highest level at which an operand is differentiated; `None` as well while recording is paused.
@@ -63,10 +71,11 @@ fn push(
     autodiff: &Autodiff,
     primitive: &Primitive,
     inputs: &[&Variable],
-    below: &[&Variable],
+    below: &Variables,
     output: &Variable,
     level: Level,
 ) -> Result<Option<Derivative>> {
+    let below: SmallVec<[&Variable; 3]> = below.iter().collect();
     let tangents: SmallVec<[Option<&Variable>; 3]> = inputs
         .iter()
         .map(|x| match x.at(level) {
@@ -74,7 +83,7 @@ fn push(
             _ => None,
         })
         .collect();
-    let point = Point { inputs: below, output, tangents: &tangents };
+    let point = Point { inputs: &below, output, tangents: &tangents };
     let tangent = derivative::jvp(&mut autodiff.clone(), primitive, &point)?;
     Ok(tangent.map(Derivative::Tangent))
 }
@@ -84,12 +93,11 @@ fn record(
     autodiff: &Autodiff,
     primitive: &Primitive,
     inputs: &[&Variable],
-    below: &[&Variable],
+    below: Variables,
     output: &Variable,
     level: Level,
 ) -> Result<Option<Derivative>> {
-    let known: SmallVec<[Recorded; 3]> =
-        below.iter().map(|&x| Recorded::Known(x.clone())).collect();
+    let known: SmallVec<[Recorded; 3]> = below.into_iter().map(Recorded::Known).collect();
     let known: SmallVec<[&Recorded; 3]> = known.iter().collect();
     let output = Recorded::Known(output.clone());
     let nodes: SmallVec<[Option<Recorded>; 3]> =

@@ -175,10 +175,6 @@ pub(super) struct Applied {
 }
 
 impl Applied {
-    pub(super) fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
-        self.nodes.iter().flatten()
-    }
-
     pub(super) fn take_nodes(&mut self, into: &mut Vec<Arc<Node>>) {
         into.extend(self.nodes.drain(..).flatten());
     }

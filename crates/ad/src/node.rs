@@ -1,23 +1,30 @@
 //! A place on the tape: a tangent, and the linear step that it came from.
 //!
 //! Nodes own what they were computed from and nothing owns them but later nodes and variables, so that what nobody needs
-//! is freed. A node's depth is above that of all it came from, which is the order of a backward sweep.
+//! is freed. A node's number is above those of all it came from, which is the order of a backward sweep.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
 
 use smallvec::SmallVec;
 use tenferro_ops::Meta;
-use tenferro_tensor::{Primitive, Result, Tensor};
+use tenferro_tensor::{Elementwise, Primitive, Result, Tensor};
 
 use crate::{Variable, function::Applied};
 
 /// A tangent on the tape.
 pub(super) struct Node {
     meta: Meta,
-    depth: u64,
+    number: u64,
     step: Step,
     hooks: Mutex<Vec<Hook>>,
 }
+
+/// The last number that a node was given. Whoever makes a node has seen those that it comes from, and so their numbers are
+/// lower without any order between threads.
+static LAST: AtomicU64 = AtomicU64::new(0);
 
 /// Where a tangent comes from.
 #[allow(
@@ -62,34 +69,32 @@ impl Hook {
 
 impl Node {
     pub(super) fn leaf(value: &Tensor) -> Self {
-        Self::new(Meta::of(value), 0, Step::Leaf(Mutex::new(None)))
+        Self::new(Meta::of(value), Step::Leaf(Mutex::new(None)))
     }
 
     pub(super) fn linear(primitive: Primitive, edges: Edges, meta: Meta) -> Self {
-        let depth = edges.iter().map(Edge::depth).max().unwrap_or(0);
-        Self::new(meta, depth + 1, Step::Linear(primitive, edges))
+        Self::new(meta, Step::Linear(primitive, edges))
     }
 
     pub(super) fn function(applied: Applied, meta: Meta) -> Self {
-        let depth = applied.nodes().map(|node| node.depth).max().unwrap_or(0);
-        Self::new(meta, depth + 1, Step::Function(Box::new(applied)))
+        Self::new(meta, Step::Function(Box::new(applied)))
     }
 
     pub(super) fn result(of: Arc<Node>, place: usize, meta: Meta) -> Self {
-        let depth = of.depth + 1;
-        Self::new(meta, depth, Step::Result(of, place))
+        Self::new(meta, Step::Result(of, place))
     }
 
-    fn new(meta: Meta, depth: u64, step: Step) -> Self {
-        Self { meta, depth, step, hooks: Mutex::new(Vec::new()) }
+    fn new(meta: Meta, step: Step) -> Self {
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        Self { meta, number, step, hooks: Mutex::new(Vec::new()) }
     }
 
     pub(super) fn meta(&self) -> &Meta {
         &self.meta
     }
 
-    pub(super) fn depth(&self) -> u64 {
-        self.depth
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 
     pub(super) fn step(&self) -> &Step {
@@ -98,6 +103,19 @@ impl Node {
 
     pub(super) fn add_hook(&self, hook: Hook) {
         lock(&self.hooks).push(hook);
+    }
+
+    /// Whether a gradient that is one number for all elements need not be stretched: a multiplication by a factor of all
+    /// elements stretches it, and no hook sees it.
+    pub(super) fn takes_number(&self) -> bool {
+        let is_factor =
+            |edge: &Edge| matches!(edge, Edge::Known(factor) if *factor.shape() == self.meta.shape);
+        match &self.step {
+            Step::Linear(Primitive::Elementwise(Elementwise::Mul), edges) => {
+                edges.iter().any(is_factor) && lock(&self.hooks).is_empty()
+            }
+            _ => false,
+        }
     }
 
     /// The gradient after the hooks have seen it.
@@ -166,15 +184,6 @@ impl Drop for Node {
             if let Some(mut node) = Arc::into_inner(node) {
                 node.take_parents(&mut owned);
             }
-        }
-    }
-}
-
-impl Edge {
-    fn depth(&self) -> u64 {
-        match self {
-            Edge::Known(_) => 0,
-            Edge::Linear(node) => node.depth,
         }
     }
 }

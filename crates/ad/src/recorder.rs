@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tenferro_ops::{Builder, Meta, infer};
-use tenferro_tensor::{Primitive, Result, Tensor};
+use tenferro_ops::{Builder, Described, Meta, infer};
+use tenferro_tensor::{DType, Primitive, Result, Shape, Tensor};
 
 use crate::{
     Autodiff, Variable,
@@ -29,6 +29,22 @@ pub(super) enum Recorded {
 impl Recorder {
     pub(super) fn new(autodiff: Autodiff) -> Self {
         Self { autodiff }
+    }
+}
+
+impl Described for &Recorded {
+    fn dtype(&self) -> DType {
+        match self {
+            Recorded::Known(variable) => variable.dtype(),
+            Recorded::Linear(node) => node.meta().dtype,
+        }
+    }
+
+    fn shape(&self) -> &Shape {
+        match self {
+            Recorded::Known(variable) => variable.shape(),
+            Recorded::Linear(node) => &node.meta().shape,
+        }
     }
 }
 
@@ -57,8 +73,7 @@ impl Builder for Recorder {
         if known.len() == inputs.len() {
             return emit(&self.autodiff, primitive, &known).map(Recorded::Known);
         }
-        let metas: SmallVec<[Meta; 3]> = inputs.iter().map(|input| self.meta(input)).collect();
-        let meta = infer(&primitive, &metas)?;
+        let meta = infer(&primitive, inputs)?;
         let edges = inputs
             .iter()
             .map(|input| match input {

@@ -1,43 +1,19 @@
 //! The backward sweep: from results to leaves, each step transposed once.
 
-use std::{
-    cmp::Ordering,
-    collections::{BinaryHeap, HashMap},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use smallvec::SmallVec;
-use tenferro_ops::derivative::{self, Place};
-use tenferro_tensor::{Primitive, Result};
+use tenferro_ops::{
+    Builder,
+    derivative::{self, Place},
+};
+use tenferro_tensor::{Primitive, Reduction, Result};
 
 use crate::{
     Variable,
     node::{Edge, Node, Step},
     variable::check_like,
 };
-
-/// A node that gradients have reached, deepest first.
-struct Reached(Arc<Node>);
-
-impl PartialEq for Reached {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Reached {}
-
-impl PartialOrd for Reached {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Reached {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.depth().cmp(&other.0.depth())
-    }
-}
 
 /// Adds gradients to the leaves below `seeds`.
 pub(super) fn accumulate(seeds: Vec<(Arc<Node>, Variable)>) -> Result<()> {
@@ -58,11 +34,7 @@ pub(super) fn leaves(seeds: Vec<(Arc<Node>, Variable)>) -> Result<Vec<(Arc<Node>
         sweep.reach(node, 0, seed)?;
     }
     let mut leaves = Vec::new();
-    while let Some(Reached(node)) = sweep.queue.pop() {
-        let mut gradients = sweep
-            .gradients
-            .remove(&Arc::as_ptr(&node))
-            .expect("invariant: a node is queued when a gradient reaches it");
+    while let Some((_, (node, mut gradients))) = sweep.reached.pop_last() {
         match node.step() {
             Step::Function(applied) => {
                 for (parent, gradient) in applied.pulled_back(&gradients)? {
@@ -70,10 +42,8 @@ pub(super) fn leaves(seeds: Vec<(Arc<Node>, Variable)>) -> Result<Vec<(Arc<Node>
                 }
             }
             step => {
-                let gradient = gradients.pop().flatten();
-                let gradient = node.hooked(gradient.expect("invariant: its one gradient"))?;
-                // A hook may have made something else of it.
-                check_like("gradient", node.meta(), &gradient)?;
+                let gradient = gradients.pop().flatten().expect("invariant: its one gradient");
+                let gradient = whole(&node, gradient)?;
                 match step {
                     Step::Linear(primitive, edges) => {
                         sweep.turn_around(primitive, edges, &gradient)?;
@@ -87,23 +57,35 @@ pub(super) fn leaves(seeds: Vec<(Arc<Node>, Variable)>) -> Result<Vec<(Arc<Node>
     Ok(leaves)
 }
 
+/// The gradient of a node after its hooks; a number for all elements is stretched where the step does not do that.
+fn whole(node: &Node, mut gradient: Variable) -> Result<Variable> {
+    let shape = &node.meta().shape;
+    if gradient.shape().rank() == 0 && shape.rank() != 0 {
+        if node.takes_number() {
+            return Ok(gradient);
+        }
+        gradient = gradient.autodiff().clone().stretch(&gradient, shape)?;
+    }
+    let gradient = node.hooked(gradient)?;
+    // A hook may have made something else of it.
+    check_like("gradient", node.meta(), &gradient)?;
+    Ok(gradient)
+}
+
 /// The gradients that have reached a node: one, or one for each result of a function.
 type Gradients = SmallVec<[Option<Variable>; 1]>;
 
+/// The nodes that gradients have reached, by their numbers: the last one has no more to come.
 #[derive(Default)]
 struct Sweep {
-    queue: BinaryHeap<Reached>,
-    gradients: HashMap<*const Node, Gradients>,
+    reached: BTreeMap<u64, (Arc<Node>, Gradients)>,
 }
 
 impl Sweep {
     /// Adds a gradient to those of a node.
     fn reach(&mut self, node: Arc<Node>, place: usize, gradient: Variable) -> Result<()> {
-        let key = Arc::as_ptr(&node);
-        let gradients = self.gradients.entry(key).or_insert_with(|| {
-            self.queue.push(Reached(node));
-            Gradients::new()
-        });
+        let (_, gradients) =
+            self.reached.entry(node.number()).or_insert_with(|| (node, Gradients::new()));
         if gradients.len() <= place {
             gradients.resize(place + 1, None);
         }
@@ -122,6 +104,13 @@ impl Sweep {
         edges: &[Edge],
         gradient: &Variable,
     ) -> Result<()> {
+        // The transpose of a sum to one number stretches it, which is left to the step before: it may not have to.
+        if let (Primitive::Reduction(Reduction::Sum { .. }), [Edge::Linear(node)]) =
+            (primitive, edges)
+            && gradient.shape().rank() == 0
+        {
+            return self.reach(Arc::clone(node), 0, gradient.clone());
+        }
         let places: SmallVec<[Place<'_, Variable>; 3]> = edges
             .iter()
             .map(|edge| match edge {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use tenferro_ops::derivative::scalar;
 use tenferro_tensor::{Result, Tensor, Validation};
 
 use crate::{
@@ -185,7 +186,10 @@ pub fn value_and_grads(
     drop(loss);
     let found = match root {
         None => Vec::new(),
-        Some(root) => sweep::leaves(vec![(root, ones_like(&value)?)])?,
+        Some(root) => {
+            let one = value.autodiff().constant(scalar(value.dtype(), 1.0)?);
+            sweep::leaves(vec![(root, one)])?
+        }
     };
     let gradients = leaves.iter().map(|leaf| {
         let own = node(leaf, level).expect("invariant: an operand of floats is a leaf");
@@ -270,8 +274,4 @@ fn leaf(x: &Variable, level: Level) -> Variable {
 
 fn zeros_like(x: &Variable) -> Result<Variable> {
     Ok(x.autodiff().constant(Tensor::zeros(x.dtype(), x.shape().to_vec())?))
-}
-
-fn ones_like(x: &Variable) -> Result<Variable> {
-    Ok(x.autodiff().constant(Tensor::ones(x.dtype(), x.shape().to_vec())?))
 }

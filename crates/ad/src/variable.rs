@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use tenferro_ops::Described;
+use tenferro_ops::{Described, derivative::scalar};
 use tenferro_tensor::{
     Accepts, AsOperand, DType, Error, Operand, Result, Shape, Tensor, Validation,
 };
@@ -171,7 +171,7 @@ impl Variable {
             ));
         };
         let node = Arc::clone(node);
-        let seed = self.autodiff.constant(Tensor::ones(self.dtype(), self.shape().to_vec())?);
+        let seed = self.autodiff.constant(scalar(self.dtype(), 1.0)?);
         drop(self);
         sweep::accumulate(vec![(node, seed)])
     }

@@ -234,6 +234,36 @@ fn a_region_of_many_operands_equals_its_steps() {
 }
 
 #[test]
+fn results_that_go_past_the_caches_equal_their_steps() {
+    // An odd number of elements, 16 MiB and more of them, shared out on two threads.
+    let extents = [2_097_152 + 77];
+    let (x, y) = (tensor(DType::F64, &extents, 1), tensor(DType::F64, &extents, 2));
+    let inputs = [x.as_operand(), y.as_operand()];
+    let mut writing = Writing::on(&inputs);
+    let product = writing.step(Elementwise::Mul, &[0, 1]);
+    let sum = writing.step(Elementwise::Add, &[product, 0]);
+    let difference = writing.step(Elementwise::Sub, &[sum, 1]);
+    let total = Reduction::Sum { axes: [0].into(), keep: KeepAxes::Drop };
+    let values = [sum, difference].map(RegionResult::Value);
+    let bits = |results: &Results| -> Vec<Vec<u64>> {
+        let bits = |x: &Tensor| x.as_slice::<f64>().unwrap().iter().map(|x| x.to_bits()).collect();
+        results.iter().map(bits).collect()
+    };
+    for results in [values.to_vec(), [&values[..], &[RegionResult::Reduced(sum, total)]].concat()] {
+        let region = writing.clone().finish(results);
+        let expected = bits(&region.run_by_steps(&mut backend(1), &inputs).unwrap());
+        for threads in [1, 2] {
+            let results = backend(threads).run_region(&region, &mut lent(&inputs)).unwrap();
+            assert!(bits(&results) == expected, "{threads} threads");
+            let mut given: Vec<Input<'_>> =
+                [&x, &y].map(|x| Input::Owned(x.duplicate().unwrap())).into();
+            let results = backend(threads).run_region(&region, &mut given).unwrap();
+            assert!(bits(&results) == expected, "{threads} threads, over the operands");
+        }
+    }
+}
+
+#[test]
 fn the_first_step_without_a_value_is_the_error() {
     let x = tensor(DType::I32, &[3000], 1);
     let mut zeros = vec![1_i32; 3000];

@@ -1,7 +1,7 @@
 //! The engine: checks, memory and kernels under the grants of one domain.
 
 use tenferro_ops::{
-    Meta, Scale, check_destination, check_scale, infer, infer_contraction, is_like_first,
+    Meta, Scale, check_destination, check_scale, infer, infer_contraction, result_like,
 };
 use tenferro_provider::{Chain, Workers};
 use tenferro_scope::{Breadth, ResourceDomain};
@@ -129,21 +129,26 @@ impl CpuEngine {
         primitive: &Primitive,
         inputs: &[Operand<'_>],
     ) -> Result<Tensor> {
-        if is_like_first(primitive, inputs)
-            && let Some(result) = self.run_small(primitive, inputs)
+        if let Some(like) = result_like(primitive, inputs)
+            && let Some(result) = self.run_small(primitive, inputs, like)
         {
             return Ok(result);
         }
         self.run_any(workers, primitive, inputs)
     }
 
-    /// The result of a small elementwise operation that has the dtype and shape of the first operand; `None` if it has to
+    /// The result of a small elementwise operation that has the dtype and shape of the operand `like`; `None` if it has to
     /// go the general way.
     #[inline]
-    fn run_small(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Option<Tensor> {
-        let (dtype, shape) = (inputs[0].dtype(), inputs[0].shape());
+    fn run_small(
+        &self,
+        primitive: &Primitive,
+        inputs: &[Operand<'_>],
+        like: usize,
+    ) -> Option<Tensor> {
+        let (dtype, shape) = (inputs[like].dtype(), inputs[like].shape());
         let mut block = None;
-        kernel::small(primitive, inputs, || {
+        kernel::small(primitive, inputs, like, || {
             let bytes = shape.elements() * dtype.size();
             Some(block.insert(self.pool.take(bytes)?).data())
         })?;

@@ -78,8 +78,10 @@ impl CpuEngine {
                 None => grant.allocate("region", meta.dtype, meta.shape.clone())?,
             });
         }
-        let mut operands: SmallVec<[Operand<'_>; 8]> =
-            inputs.iter().map(AsOperand::as_operand).collect();
+        let mut operands: SmallVec<[Operand<'_>; 8]> = SmallVec::new();
+        for input in &*inputs {
+            operands.push(input.as_operand());
+        }
         for (input, place) in reused {
             let data = outs[place].as_operand_mut().data();
             let meta = &region.inputs()[input];
@@ -88,8 +90,12 @@ impl CpuEngine {
             operands[input] = unsafe { Operand::from_raw(data, meta.dtype, &meta.shape, None) };
         }
         kernel::region(&grant, region, plan, &operands, &overwritten, &mut outs)?;
-        // SAFETY: a region that returns without an error has written every element of its results.
-        Ok(outs.into_iter().map(|out| unsafe { out.assume_init() }).collect())
+        let mut results = Results::new();
+        for out in outs {
+            // SAFETY: a region that returns without an error has written every element of its results.
+            results.push(unsafe { out.assume_init() });
+        }
+        Ok(results)
     }
 }
 

@@ -41,5 +41,5 @@ pub use meta::{Described, Meta};
 pub use op::{CustomOp, Op};
 pub use positions::{OutOfRange, Start, index_elements, part_starts, slice_starts};
 pub use region::{Place as RegionPlace, Planned, Region, RegionResult, RegionStep, Results};
-pub use rules::{infer, infer_contraction, is_like_first, reduced_axes};
+pub use rules::{infer, infer_contraction, is_like_first, reduced_axes, result_like};
 pub use writer::{WriteTo, Writer};

@@ -68,6 +68,22 @@ pub fn is_like_first<I: Described>(primitive: &Primitive, inputs: &[I]) -> bool 
         && rest.iter().all(|x| x.dtype() == first.dtype() && stretches_at_once(x, first))
 }
 
+/// The operand that obviously has the dtype and shape of the result: as [`is_like_first`], and the right one of two if the
+/// left one is a scalar. `None` says nothing.
+#[inline]
+pub fn result_like<I: Described>(primitive: &Primitive, inputs: &[I]) -> Option<usize> {
+    if is_like_first(primitive, inputs) {
+        return Some(0);
+    }
+    let [first, second] = inputs else { return None };
+    let is_like_second = first.shape().rank() == 0
+        && first.dtype() == second.dtype()
+        && keeps_meta(primitive)
+        && primitive.arity() == Some(2)
+        && primitive.accepts().contains(second.dtype());
+    is_like_second.then_some(1)
+}
+
 /// Whether an operand obviously broadcasts to another's shape: it has the same, or is a scalar.
 #[inline]
 fn stretches_at_once<I: Described>(operand: &I, to: &I) -> bool {

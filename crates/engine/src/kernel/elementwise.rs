@@ -4,6 +4,7 @@
 //! a fan-out; what is strided goes through `stream.rs` by the chunk.
 
 use std::{
+    mem::MaybeUninit,
     ptr::NonNull,
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -67,8 +68,8 @@ fn run(
     }
 }
 
-/// Computes a small operation of dense operands of one shape into memory for as many elements as they have, if it is
-/// one and cannot fail.
+/// Computes a small operation of dense operands, of which one may be a scalar and the others have the shape of `like`,
+/// into memory for as many elements as that has, if it is one and cannot fail.
 ///
 /// Where this applies is less than a microsecond of work, so that every step is measurable: what an operation could
 /// need is not even prepared.
@@ -76,29 +77,80 @@ fn run(
 pub(crate) fn small(
     primitive: &Primitive,
     inputs: &[Operand<'_>],
+    like: usize,
     allocate: impl FnOnce() -> Option<NonNull<u8>>,
 ) -> Option<()> {
-    let first = inputs.first()?;
-    let elements = first.shape().elements();
-    if elements > FEW
-        || !inputs.iter().all(|x| x.strides().is_none() && x.shape().elements() == elements)
-    {
+    let like = inputs.get(like)?;
+    let elements = like.shape().elements();
+    let mut scalar = None;
+    for (place, input) in inputs.iter().enumerate() {
+        if input.shape().elements() != elements
+            && (input.shape().rank() != 0 || scalar.replace(place).is_some())
+        {
+            return None;
+        }
+    }
+    if elements > FEW || !inputs.iter().all(|x| x.strides().is_none()) {
         return None;
     }
     let mut kernel = Kernel::empty();
     let found = match primitive {
-        Primitive::Elementwise(row) => kernel.elementwise(row, first.dtype()),
-        Primitive::Analytic(row) => kernel.analytic(row, first.dtype()),
+        Primitive::Elementwise(row) => kernel.elementwise(row, like.dtype()),
+        Primitive::Analytic(row) => kernel.analytic(row, like.dtype()),
         _ => return None,
     };
     if found.is_err() || kernel.check.is_some() {
         return None;
     }
     let out = allocate()?;
-    // SAFETY: every operand has so many elements next to each other; the caller has checked the dtypes, and what it
-    // allocated holds as many of the first operand's.
-    unsafe { (kernel.run)(out, &places(inputs, 0), elements, kernel.word) };
+    match scalar {
+        // SAFETY: every operand has so many elements next to each other; the caller has checked the dtypes, and what it
+        // allocated holds as many of the result's.
+        None => unsafe { (kernel.run)(out, &places(inputs, 0), elements, kernel.word) },
+        // SAFETY: as above, but for the one that has one element.
+        Some(scalar) => unsafe { with_scalar(&kernel, inputs, scalar, out, elements) },
+    }
     Some(())
+}
+
+/// Runs a kernel whose operand `scalar` has one element, by chunks that meet copies of it.
+///
+/// # Safety
+/// The kernel must be for the operands' dtypes, `out` be for `elements` elements, and the others have as many next to each
+/// other.
+#[inline(never)]
+unsafe fn with_scalar(
+    kernel: &Kernel,
+    inputs: &[Operand<'_>],
+    scalar: usize,
+    out: NonNull<u8>,
+    elements: usize,
+) {
+    const CHUNK: usize = 64;
+    /// Copies of the largest element.
+    #[repr(C, align(64))]
+    struct Copies([MaybeUninit<u8>; CHUNK * 16]);
+    let mut copies = Copies([const { MaybeUninit::uninit() }; CHUNK * 16]);
+    let copies = NonNull::from(&mut copies.0).cast::<u8>();
+    let (one, size) = (inputs[scalar].data(), inputs[scalar].dtype().size());
+    for at in 0..elements.min(CHUNK) {
+        // SAFETY: the copies have room for so many elements of any size.
+        unsafe { copies.add(at * size).copy_from_nonoverlapping(one, size) };
+    }
+    for start in (0..elements).step_by(CHUNK) {
+        let places: Places = std::array::from_fn(|place| match inputs.get(place) {
+            Some(_) if place == scalar => copies,
+            // SAFETY: the others have elements there.
+            Some(input) => unsafe { input.data().add(start * input.dtype().size()) },
+            None => NonNull::dangling(),
+        });
+        // SAFETY: the caller says that there are so many elements, of the result as of the operands; the result has the
+        // size of the operands, since it has their dtype.
+        unsafe {
+            let out = out.add(start * size);
+            (kernel.run)(out, &places, CHUNK.min(elements - start), kernel.word);
+        }
+    }
 }
 
 /// Whether every operand is one run in the same order, and none is the output: none has strides, and as they broadcast

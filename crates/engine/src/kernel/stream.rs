@@ -10,12 +10,15 @@ use std::{mem::MaybeUninit, ops::Range, ptr::NonNull};
 use tenferro_tensor::{Operand, OperandMut, Shape};
 
 use super::{
+    copy,
     isa::Places,
     walk::{Axis, Walk},
 };
 
 /// The most elements of a chunk.
 pub(super) const CHUNK: usize = 512;
+/// The bytes of a cache line.
+const LINE: usize = 64;
 /// The size of the largest element.
 const LARGEST: usize = 16;
 /// The longest run that is repeated in a buffer, so that a chunk from anywhere in it has half of the buffer at least.
@@ -234,6 +237,16 @@ impl Stream {
         };
         // SAFETY: the walk reaches offsets of elements only.
         Some(unsafe { self.data.offset(offset * self.size.cast_signed()) })
+    }
+
+    /// Asks for the elements from `at` on, where they lie next to each other.
+    #[inline]
+    pub(super) fn prefetch(&self, at: usize, length: usize) {
+        let (Way::Dense | Way::Overwritten) = &self.way else { return };
+        let first = self.data.as_ptr().cast_const().wrapping_add(at * self.size);
+        for line in (0..length * self.size).step_by(LINE) {
+            copy::stream::prefetch(first.wrapping_add(line));
+        }
     }
 
     /// The elements from `at`, next to each other: where they lie, or in the buffer, which [`Stream::prepare`] has seen.

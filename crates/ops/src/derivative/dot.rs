@@ -87,6 +87,37 @@ impl Sides<'_> {
         let (own_contracting, own_batch, own_conjugation) = self.own;
         let (other_contracting, other_batch, other_conjugation) = self.other;
         let batches = own_batch.len();
+        // With a conjugated operand the sum is one of conjugates.
+        let (ct_conjugation, other_conjugation) = match own_conjugation {
+            Conjugation::Conjugated => (Conjugation::Conjugated, other_conjugation),
+            Conjugation::Plain => (Conjugation::Plain, flipped(other_conjugation)),
+        };
+        // Of two matrices, so that the product's axes are in the operand's order: the most common case, without lists.
+        if let (&[own_axis], &[other_axis]) = (&own_contracting[..], &other_contracting[..])
+            && (own.shape.rank(), self.other_rank, batches) == (2, 2, 0)
+            && own_axis == usize::from(self.own_first)
+        {
+            let plain = |lhs_axis: usize, rhs_axis: usize, lhs, rhs| Contraction {
+                lhs_contracting: [lhs_axis].into(),
+                rhs_contracting: [rhs_axis].into(),
+                lhs,
+                rhs,
+                ..Contraction::default()
+            };
+            return if self.own_first {
+                b.dot_general(
+                    ct,
+                    other,
+                    plain(1, 1 - other_axis, ct_conjugation, other_conjugation),
+                )
+            } else {
+                b.dot_general(
+                    other,
+                    ct,
+                    plain(1 - other_axis, 0, other_conjugation, ct_conjugation),
+                )
+            };
+        }
         let free = |rank: usize, contracting: &Indices, batch: &Indices| {
             let is_free = |axis: &usize| !contracting.contains(axis) && !batch.contains(axis);
             (0..rank).filter(is_free).collect::<SmallVec<[usize; 6]>>()
@@ -100,33 +131,51 @@ impl Sides<'_> {
             BatchPosition::Trailing => (self.ct_rank - batches, 0),
         };
         let first_other = first_free + if self.own_first { own_free.len() } else { 0 };
-        // With a conjugated operand the sum is one of conjugates.
-        let (ct_conjugation, other_conjugation) = match own_conjugation {
-            Conjugation::Conjugated => (Conjugation::Conjugated, other_conjugation),
-            Conjugation::Plain => (Conjugation::Plain, flipped(other_conjugation)),
+        let ct_contracting: Indices = (first_other..first_other + other_free.len()).collect();
+        let other_contracted: Indices = other_free.iter().copied().collect();
+        let ct_batch: Indices = (first_batch..first_batch + batches).collect();
+        // The operand's own order of axes is that of the product of the cotangent with the other operand where it was the
+        // left one, and that of the other operand with the cotangent where it was the right one.
+        let product = if self.own_first {
+            let contraction = Contraction {
+                lhs_contracting: ct_contracting,
+                rhs_contracting: other_contracted,
+                lhs_batch: ct_batch,
+                rhs_batch: other_batch.clone(),
+                batch: BatchPosition::Leading,
+                lhs: ct_conjugation,
+                rhs: other_conjugation,
+            };
+            b.dot_general(ct, other, contraction)?
+        } else {
+            let contraction = Contraction {
+                lhs_contracting: other_contracted,
+                rhs_contracting: ct_contracting,
+                lhs_batch: other_batch.clone(),
+                rhs_batch: ct_batch,
+                batch: BatchPosition::Leading,
+                lhs: other_conjugation,
+                rhs: ct_conjugation,
+            };
+            b.dot_general(other, ct, contraction)?
         };
-        let contraction = Contraction {
-            lhs_contracting: (first_other..first_other + other_free.len()).collect(),
-            rhs_contracting: other_free.iter().copied().collect(),
-            lhs_batch: (first_batch..first_batch + batches).collect(),
-            rhs_batch: other_batch.clone(),
-            batch: BatchPosition::Leading,
-            lhs: ct_conjugation,
-            rhs: other_conjugation,
-        };
-        let product = b.dot_general(ct, other, contraction)?;
 
-        // The product has batch axes, own free ones, then the summed ones in the other operand's order.
+        // The product has batch axes, then own free ones and the summed ones in the other operand's order, or the other
+        // way round.
+        let (first_own, first_summed) = match self.own_first {
+            true => (batches, batches + own_free.len()),
+            false => (batches + own_contracting.len(), batches),
+        };
         let mut order = SmallVec::<[usize; 6]>::from_elem(0, own.shape.rank());
         for (place, &axis) in own_batch.iter().enumerate() {
             order[axis] = place;
         }
         for (place, &axis) in own_free.iter().enumerate() {
-            order[axis] = batches + place;
+            order[axis] = first_own + place;
         }
         for (&axis, &paired) in own_contracting.iter().zip(other_contracting.iter()) {
             let before = other_contracting.iter().filter(|&&other| other < paired).count();
-            order[axis] = batches + own_free.len() + before;
+            order[axis] = first_summed + before;
         }
         if order.iter().enumerate().all(|(place, &from)| place == from) {
             return Ok(product);

@@ -20,9 +20,12 @@ mod sorting;
 mod structural;
 mod windowed;
 
+use std::sync::OnceLock;
+
 use smallvec::SmallVec;
 use tenferro_tensor::{
-    DType, Error, Factor, Indices, KeepAxes, Primitive, Result, Scalar, Shape, Tensor, dispatch,
+    Accepts, DType, Error, Factor, Indices, KeepAxes, Primitive, Result, Scalar, Shape, Tensor,
+    Validation, dispatch,
 };
 
 use crate::{Build, Builder, Meta};
@@ -118,13 +121,42 @@ fn not_linear(op: &'static str) -> Error {
     Error::Unsupported { op, reason }
 }
 
-/// A number without axes.
-fn number<B: Builder + ?Sized>(builder: &mut B, dtype: DType, value: f64) -> Result<B::Value> {
+/// A number without axes, of a dtype that has tangents. Zeros and ones of the common dtypes, which most rules and every
+/// gradient ask for, exist once.
+///
+/// # Errors
+/// [`Validation::MeaninglessDType`] for a dtype without tangents; [`Error::OutOfMemory`].
+pub fn scalar(dtype: DType, value: f64) -> Result<Tensor> {
+    static COMMON: [OnceLock<Tensor>; 4] = [const { OnceLock::new() }; 4];
+    let number = match (dtype, value.to_bits()) {
+        (DType::F64, ZERO) => 0,
+        (DType::F64, ONE) => 1,
+        (DType::F32, ZERO) => 2,
+        (DType::F32, ONE) => 3,
+        _ => return fresh(dtype, value),
+    };
+    if let Some(tensor) = COMMON[number].get() {
+        return Ok(tensor.clone());
+    }
+    let tensor = fresh(dtype, value)?;
+    Ok(COMMON[number].get_or_init(|| tensor).clone())
+}
+
+const ZERO: u64 = 0.0_f64.to_bits();
+const ONE: u64 = 1.0_f64.to_bits();
+
+fn fresh(dtype: DType, value: f64) -> Result<Tensor> {
     let factor = Factor::Real(value);
-    let tensor = dispatch!(dtype, inexact T => {
+    dispatch!(dtype, inexact T => {
         Tensor::scalar(T::from_factor(factor).expect("invariant: floats round"))
-    }, else unreachable!("invariant: only floats have tangents"))?;
-    Ok(builder.constant(tensor))
+    }, else {
+        let expected = Accepts::Inexact.description();
+        Err(Validation::MeaninglessDType { dtype, expected }.of("scalar"))
+    })
+}
+
+fn number<B: Builder + ?Sized>(builder: &mut B, dtype: DType, value: f64) -> Result<B::Value> {
+    Ok(builder.constant(scalar(dtype, value)?))
 }
 
 /// `x` times a number.

@@ -152,7 +152,9 @@ pub(super) fn transpose<B: Builder + ?Sized>(
             [Place::Linear(meta)],
         ) => {
             let kept = with_kept(&meta.shape, axes);
-            let ct = if b.meta(ct).shape[..] == kept[..] {
+            let shape = b.meta(ct).shape;
+            // A number stretches as it is.
+            let ct = if shape.rank() == 0 || shape[..] == kept[..] {
                 ct.clone()
             } else {
                 b.reshape(ct, &kept[..])?

@@ -16,6 +16,17 @@ pub(super) fn rule(row: &Dot, inputs: &[Facts<'_>]) -> Checked<Meta> {
 pub(super) fn contracted(contraction: &Contraction, inputs: &[Facts<'_>]) -> Checked<Meta> {
     let (lhs, rhs) = (inputs[0], inputs[1]);
     let Contraction { lhs_contracting, rhs_contracting, lhs_batch, rhs_batch, .. } = contraction;
+    // Of two matrices the shape is read off at once: a small product takes no longer than the lists below.
+    if let (&[left], &[right], &[], &[]) =
+        (&lhs_contracting[..], &rhs_contracting[..], &lhs_batch[..], &rhs_batch[..])
+        && (lhs.shape.rank(), rhs.shape.rank()) == (2, 2)
+        && left < 2
+        && right < 2
+        && lhs.shape[left] == rhs.shape[right]
+    {
+        let shape = Shape::new(&[lhs.shape[1 - left], rhs.shape[1 - right]])?;
+        return Ok(Meta { dtype: lhs.dtype, shape });
+    }
     check_length("rhs_contracting", lhs_contracting.len(), rhs_contracting.len())?;
     check_length("rhs_batch", lhs_batch.len(), rhs_batch.len())?;
     let lhs_used = used(lhs.shape, lhs_batch, lhs_contracting)?;

@@ -6,7 +6,7 @@
 
 mod plan;
 mod square;
-mod stream;
+pub(super) mod stream;
 mod tile;
 
 use std::ptr::NonNull;

@@ -6,7 +6,7 @@
 use super::plan::LINE;
 
 /// Whether the target has streaming stores.
-pub(super) const EXISTS: bool = cfg!(target_arch = "x86_64");
+pub(in crate::kernel) const EXISTS: bool = cfg!(target_arch = "x86_64");
 
 /// Copies `bytes` bytes; whole lines of the output with streaming stores. [`finish`] must follow before another thread
 /// reads them.
@@ -14,7 +14,7 @@ pub(super) const EXISTS: bool = cfg!(target_arch = "x86_64");
 /// # Safety
 /// Both sides must have so many bytes, and may not overlap.
 #[inline]
-pub(super) unsafe fn row(to: *mut u8, from: *const u8, bytes: usize) {
+pub(in crate::kernel) unsafe fn row(to: *mut u8, from: *const u8, bytes: usize) {
     let head = to.align_offset(LINE).min(bytes);
     let lines = (bytes - head) / LINE;
     let tail = head + lines * LINE;
@@ -103,7 +103,7 @@ pub(in crate::kernel) fn prefetch(_line: *const u8) {}
 
 /// Orders streaming stores before what this thread does next.
 #[inline]
-pub(super) fn finish() {
+pub(in crate::kernel) fn finish() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the fence is part of every x86-64.
     unsafe {

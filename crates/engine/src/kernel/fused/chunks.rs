@@ -7,7 +7,7 @@ use std::{mem::MaybeUninit, ops::Range, ptr::NonNull, sync::atomic::Ordering};
 use smallvec::SmallVec;
 
 use super::{Run, plan::advanced};
-use crate::kernel::isa::Places;
+use crate::kernel::{copy, isa::Places};
 
 /// The bytes of registers and copies that lie on the stack, for small operands and for large ones.
 const LITTLE: usize = 8 << 10;
@@ -36,48 +36,56 @@ impl<const BYTES: usize> Scratch<BYTES> {
     }
 }
 
+/// Where registers, copies of operands and stages of results begin in a scratch.
+struct Starts {
+    registers: SmallVec<[usize; 16]>,
+    copies: SmallVec<[usize; 8]>,
+    stages: SmallVec<[Option<usize>; 2]>,
+}
+
 /// One thread's registers, and where everything is.
 pub(super) struct Chunks<'r> {
     run: &'r Run<'r>,
     slots: SmallVec<[NonNull<u8>; 32]>,
     /// Copies of operands that do not lie next to each other.
     copies: SmallVec<[NonNull<u8>; 8]>,
+    /// Where chunks of results are computed that go past the caches.
+    stages: SmallVec<[Option<NonNull<u8>>; 2]>,
 }
 
 impl<'r> Chunks<'r> {
     /// Calls `body` with registers of its own.
     pub(super) fn with(run: &'r Run<'r>, body: impl FnOnce(&mut Chunks<'r>)) {
         let (registers, mut end) = run.plan.registers(run.chunk);
-        let copies: SmallVec<[usize; 8]> = run
-            .streams
-            .iter()
-            .enumerate()
-            .map(|(input, stream)| match stream.buffered(run.chunk) {
+        let mut starts = Starts { registers, copies: SmallVec::new(), stages: SmallVec::new() };
+        for (input, stream) in run.streams.iter().enumerate() {
+            starts.copies.push(match stream.buffered(run.chunk) {
                 0 => 0,
                 count => advanced(&mut end, count * run.plan.input_size(input)),
-            })
-            .collect();
+            });
+        }
+        for out in &run.outs {
+            starts.stages.push(match out.streamed {
+                true => Some(advanced(&mut end, run.chunk * out.size)),
+                false => None,
+            });
+        }
         if end <= LITTLE {
             let mut scratch = Scratch::<LITTLE>::new();
-            Self::over(run, scratch.place(), &registers, &copies).used(body);
+            Self::over(run, scratch.place(), &starts).used(body);
         } else if end <= MUCH {
-            Self::with_much(run, &registers, &copies, body);
+            Self::with_much(run, &starts, body);
         } else if let Some(mut scratch) = run.scratch(end) {
             let data = scratch.as_operand_mut().data();
-            Self::over(run, data, &registers, &copies).used(body);
+            Self::over(run, data, &starts).used(body);
         }
     }
 
     /// In a function of its own, so that small regions do not pay for a large frame.
     #[inline(never)]
-    fn with_much(
-        run: &'r Run<'r>,
-        registers: &[usize],
-        copies: &[usize],
-        body: impl FnOnce(&mut Chunks<'r>),
-    ) {
+    fn with_much(run: &'r Run<'r>, starts: &Starts, body: impl FnOnce(&mut Chunks<'r>)) {
         let mut scratch = Scratch::<MUCH>::new();
-        Self::over(run, scratch.place(), registers, copies).used(body);
+        Self::over(run, scratch.place(), starts).used(body);
     }
 
     fn used(mut self, body: impl FnOnce(&mut Chunks<'r>)) {
@@ -85,22 +93,34 @@ impl<'r> Chunks<'r> {
     }
 
     /// Registers and copies at these starts of a scratch, which holds them all and outlives what is returned.
-    fn over(run: &'r Run<'r>, data: NonNull<u8>, registers: &[usize], copies: &[usize]) -> Self {
+    fn over(run: &'r Run<'r>, data: NonNull<u8>, starts: &Starts) -> Self {
+        let Starts { registers, copies, stages } = starts;
         // SAFETY: the starts lie inside of the scratch.
         let at = |start: &usize| unsafe { data.add(*start) };
         let fixed = run.plan.slots() - registers.len();
-        let mut slots: SmallVec<[NonNull<u8>; 32]> = SmallVec::from_elem(data, fixed);
-        slots.extend(registers.iter().map(at));
-        let copies: SmallVec<[NonNull<u8>; 8]> = copies.iter().map(at).collect();
-        for (stream, &copy) in run.streams.iter().zip(&copies) {
-            stream.prepare(run.chunk, copy);
+        let mut chunks = Chunks {
+            run,
+            slots: SmallVec::from_elem(data, fixed),
+            copies: SmallVec::new(),
+            stages: SmallVec::new(),
+        };
+        for register in registers {
+            chunks.slots.push(at(register));
         }
-        Chunks { run, slots, copies }
+        for (stream, copy) in run.streams.iter().zip(copies) {
+            let copy = at(copy);
+            stream.prepare(run.chunk, copy);
+            chunks.copies.push(copy);
+        }
+        for stage in stages {
+            chunks.stages.push(stage.as_ref().map(at));
+        }
+        chunks
     }
 
     /// Computes the elements `range`, counted in column-major order; where those lie that are reduced.
     pub(super) fn run(&mut self, range: Range<usize>, feed: Feed) -> NonNull<u8> {
-        let Run { plan, streams, outs, chunk, .. } = self.run;
+        let Run { plan, streams, outs, chunk, is_large, .. } = self.run;
         let mut at = range.start;
         while at < range.end {
             let most = (*chunk).min(range.end - at);
@@ -108,17 +128,33 @@ impl<'r> Chunks<'r> {
             for ((slot, stream), &copy) in self.slots.iter_mut().zip(streams).zip(&self.copies) {
                 *slot = stream.read(at, length, copy);
             }
-            for (slot, out) in self.slots[plan.first_whole()..].iter_mut().zip(outs) {
+            let places = self.slots[plan.first_whole()..].iter_mut();
+            for ((slot, out), stage) in places.zip(outs).zip(&self.stages) {
                 // SAFETY: the range is inside of every result.
-                *slot = unsafe { out.data.add(at * out.size) };
+                *slot = stage.unwrap_or(unsafe { out.data.add(at * out.size) });
             }
             if let Feed::At(feed) = feed {
                 // SAFETY: whoever feeds has room for the range.
                 let feed = unsafe { feed.add((at - range.start) * plan.feed_size()) };
                 self.slots[plan.feed()] = feed;
             }
+            if *is_large {
+                streams.iter().for_each(|stream| stream.prefetch(at + length, most));
+            }
             self.steps(length);
+            for (out, stage) in outs.iter().zip(&self.stages) {
+                if let Some(stage) = stage {
+                    // SAFETY: the stage holds the chunk, and the range is inside of every result.
+                    unsafe {
+                        let to = out.data.add(at * out.size);
+                        copy::stream::row(to.as_ptr(), stage.as_ptr(), length * out.size);
+                    }
+                }
+            }
             at += length;
+        }
+        if self.stages.iter().any(Option::is_some) {
+            copy::stream::finish();
         }
         match (plan.reduced_whole(), feed) {
             // What is a result as well is read from there.
@@ -132,9 +168,14 @@ impl<'r> Chunks<'r> {
     /// All steps on a chunk. One that has no value for some element is remembered, and writes something there.
     #[inline]
     fn steps(&mut self, length: usize) {
-        let slots = &self.slots[..];
-        for (number, step) in self.run.plan.steps.iter().enumerate() {
-            let places: Places = step.from.map(|slot| slots[usize::from(slot)]);
+        let plan = self.run.plan;
+        let slots = &self.slots[..plan.slots()];
+        for (number, step) in plan.steps.iter().enumerate() {
+            // SAFETY: the slots of a plan's steps are among those that it counts.
+            let places: Places =
+                step.from.map(|slot| unsafe { *slots.get_unchecked(usize::from(slot)) });
+            // SAFETY: as above.
+            let to = unsafe { *slots.get_unchecked(usize::from(step.to)) };
             // SAFETY: every slot of the step has so many elements of the dtype that the loop was chosen for, and the one
             // that is written overlaps none that is read: registers are apart, results are written nowhere else, and
             // operands that lie where a result is written are copied before.
@@ -144,7 +185,7 @@ impl<'r> Chunks<'r> {
                 {
                     self.run.failed.fetch_min(number, Ordering::Relaxed);
                 }
-                (step.kernel.run)(slots[usize::from(step.to)], &places, length, step.kernel.word);
+                (step.kernel.run)(to, &places, length, step.kernel.word);
             }
         }
     }

@@ -19,7 +19,7 @@ use tenferro_tensor::{
 };
 
 use self::chunks::{Chunks, Feed};
-use super::{Grant, reduce, share::Target, stream::Stream};
+use super::{Grant, copy, reduce, share::Target, stream::Stream};
 
 pub(crate) use self::plan::Plan;
 
@@ -32,6 +32,8 @@ struct Run<'r> {
     outs: SmallVec<[Out; 2]>,
     elements: usize,
     chunk: usize,
+    /// Whether operands come from memory, so that it pays to ask for the next chunk before it is needed.
+    is_large: bool,
     /// The first step that had no value for some element.
     failed: AtomicUsize,
     out_of_memory: AtomicBool,
@@ -41,7 +43,14 @@ struct Run<'r> {
 struct Out {
     data: NonNull<u8>,
     size: usize,
+    /// Whether a chunk is written past the caches, from where it was computed.
+    streamed: bool,
 }
+
+/// From so many bytes on a result goes past the caches: whoever reads it finds the most of it in memory anyway.
+const STREAM_FROM: usize = 16 << 20;
+/// Parts of a region begin at whole lines of its results, whatever the dtype.
+const BLOCK: usize = 64;
 
 // SAFETY: a run stands for borrows of plain elements; parts write disjoint elements of the outputs.
 unsafe impl Sync for Run<'_> {}
@@ -62,16 +71,21 @@ pub(crate) fn region(
     outs: &mut Outs,
 ) -> Result<()> {
     let shape = region.shape();
-    let streams: SmallVec<[Stream; 8]> = inputs
-        .iter()
-        .zip(overwritten)
-        .map(|(input, &overwritten)| Stream::of(input, shape, overwritten))
-        .collect();
+    let mut streams: SmallVec<[Stream; 8]> = SmallVec::new();
+    for (input, &overwritten) in inputs.iter().zip(overwritten) {
+        streams.push(Stream::of(input, shape, overwritten));
+    }
     let mut wholes = SmallVec::new();
     for (result, out) in region.results().iter().zip(&mut *outs) {
         if matches!(result, RegionResult::Value(_)) {
             let mut out = out.as_operand_mut();
-            wholes.push(Out { data: out.data(), size: out.dtype().size() });
+            let (data, size) = (out.data(), out.dtype().size());
+            // What lies where an operand did is in the cache, and what is reduced is read again.
+            let streamed = copy::stream::EXISTS
+                && shape.elements() * size >= STREAM_FROM
+                && plan.reduced_whole() != Some(wholes.len())
+                && !inputs.iter().any(|input| input.data() == data);
+            wholes.push(Out { data, size, streamed });
         }
     }
     let elements = shape.elements();
@@ -79,6 +93,7 @@ pub(crate) fn region(
         grant,
         plan,
         chunk: plan.chunk(elements),
+        is_large: elements.saturating_mul(plan.cost()) >= STREAM_FROM,
         streams,
         outs: wholes,
         elements,
@@ -129,7 +144,9 @@ impl Run<'_> {
 
     /// Computes all elements of results that are written as a whole.
     fn all(&self) {
-        self.grant.share(self.elements, self.plan.cost(), |range| {
+        let blocks = self.elements.div_ceil(BLOCK);
+        self.grant.share(blocks, self.plan.cost() * BLOCK, |range| {
+            let range = range.start * BLOCK..(range.end * BLOCK).min(self.elements);
             Chunks::with(self, |chunks| _ = chunks.run(range, Feed::Nowhere));
         });
     }

@@ -199,7 +199,10 @@ impl Plan {
     /// Where the registers start in a scratch for chunks of so many elements, and the bytes of all.
     pub(super) fn registers(&self, chunk: usize) -> (SmallVec<[usize; 16]>, usize) {
         let mut end = 0;
-        let starts = self.registers.iter().map(|size| advanced(&mut end, chunk * size)).collect();
+        let mut starts = SmallVec::new();
+        for size in &self.registers {
+            starts.push(advanced(&mut end, chunk * size));
+        }
         (starts, end)
     }
 
