@@ -45,7 +45,7 @@ fn end_and_slope(
     rate: f64,
 ) -> Result<(Vec<f64>, Vec<f64>), Error> {
     let (still, one) = (Tensor::zeros(DType::F64, [3])?, Tensor::scalar(1.0)?);
-    let inputs = vec![start.into(), Tensor::scalar(rate)?.into(), (&still).into(), (&one).into()];
+    let inputs = [start.into(), Tensor::scalar(rate)?.into(), (&still).into(), (&one).into()];
     let results = tangents.run(backend, inputs)?;
     Ok((results[0].to_vec_col_major()?, results[2].to_vec_col_major()?))
 }

@@ -150,7 +150,7 @@ fn network_gradient(n: usize, columns: usize) -> Program {
 fn prepared(program: Program, operands: Vec<Tensor>) -> Contender<'static> {
     let prepared = program.prepare(&Passes::all()).expect("memory for constants");
     scoped(THREADS, move |operations| {
-        let arguments = operands.iter().map(|operand| Argument::from(black_box(operand))).collect();
+        let arguments = operands.iter().map(|operand| Argument::from(black_box(operand)));
         prepared.run(operations, arguments).expect("the program's own operands")
     })
 }

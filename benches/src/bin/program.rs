@@ -177,7 +177,7 @@ fn batch() -> Vec<Tensor> {
 fn prepared(threads: usize, program: Program, operands: Vec<Tensor>) -> Contender<'static> {
     let prepared = program.prepare(&Passes::all()).expect("memory for constants");
     scoped(threads, move |operations| {
-        let arguments = operands.iter().map(|operand| Argument::from(black_box(operand))).collect();
+        let arguments = operands.iter().map(|operand| Argument::from(black_box(operand)));
         prepared.run(operations, arguments).expect("the program's own operands")
     })
 }

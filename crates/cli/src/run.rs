@@ -12,8 +12,7 @@ use std::{
 use tenferro::{
     DType, Tensor, TensorView,
     ops::Meta,
-    program::{Argument, Error, Passes, Prepared, Program, Template},
-    tensor::AsOperand,
+    program::{Argument, Error, Outputs, Passes, Prepared, Program, Template},
 };
 
 use crate::{
@@ -84,7 +83,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
     let arrays = inputs.into_iter().map(Input::read).collect::<Result<Vec<Array>, Failure>>()?;
     progress.stage("running");
     let mut operations = backend.clone();
-    let done = backend.with_execution_scope(|| -> Result<(Vec<Tensor>, f64, usize), Failure> {
+    let done = backend.with_execution_scope(|| -> Result<(Outputs, f64, usize), Failure> {
         let width = backend.scope_width().expect("invariant: a scope of this backend is open");
         let start = Instant::now();
         let results = carry_out(&prepared, &mut operations, &arrays).map_err(refused)?;
@@ -169,10 +168,9 @@ fn carry_out(
     prepared: &Prepared,
     engine: &mut tenferro::CpuBackend,
     arrays: &[Array],
-) -> Result<Vec<Tensor>, Error> {
+) -> Result<Outputs, Error> {
     let views: Vec<TensorView<'_>> = arrays.iter().map(Array::view).collect();
-    let inputs = views.iter().map(|view| Argument::Lent(view.as_operand())).collect();
-    prepared.run(engine, inputs)
+    prepared.run(engine, views.iter().map(Argument::from))
 }
 
 /// Writes a result; C's order is that of the reversed axes.

@@ -13,9 +13,8 @@ use std::{
 };
 
 use tenferro_ops::{Engine, Meta};
-use tenferro_tensor::Tensor;
 
-use crate::{Argument, Passes, Prepared, Program, Result, Template};
+use crate::{Argument, Outputs, Passes, Prepared, Program, Result, Template};
 
 /// A bounded table of prepared programs, shared by threads: each program is prepared once for each shape.
 ///
@@ -151,7 +150,7 @@ impl Cache {
         engine: &mut dyn Engine,
         template: &Template,
         arguments: Vec<Argument<'_>>,
-    ) -> Result<Vec<Tensor>> {
+    ) -> Result<Outputs> {
         let inputs: Vec<Meta> =
             arguments.iter().map(|argument| Meta::of(&argument.operand())).collect();
         self.prepare_for(template, &inputs)?.run(engine, arguments)

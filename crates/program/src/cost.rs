@@ -74,7 +74,7 @@ impl Program {
     }
 
     /// The cost of a step; its peak is that of intermediate results inside it.
-    fn step_cost(&self, step: &Step) -> Cost {
+    pub(super) fn step_cost(&self, step: &Step) -> Cost {
         let StepKind::Control(control) = step.kind() else {
             let read: f64 = step.operands().iter().map(|&x| size(self.meta(x)) as f64).sum();
             let bytes = read + size(step.meta()) as f64;
@@ -141,6 +141,7 @@ impl Program {
     }
 }
 
-fn size(meta: &Meta) -> usize {
+/// The bytes of a value.
+pub(super) fn size(meta: &Meta) -> usize {
     meta.shape.elements() * meta.dtype.size()
 }

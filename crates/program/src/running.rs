@@ -6,7 +6,7 @@ use tenferro_tensor::{
     AsOperand, Direction, Indices, Operand, Primitive, Structural, Tensor, TensorView,
 };
 
-use crate::{Argument, Control, Prepared, Result, control::stacked};
+use crate::{Argument, Control, Outputs, Prepared, Result, control::stacked};
 
 /// Runs a step of control flow whose bodies, in their order, are prepared.
 pub(super) fn run(
@@ -14,7 +14,7 @@ pub(super) fn run(
     control: &Control,
     bodies: &[Prepared],
     mut operands: Vec<Argument<'_>>,
-) -> Result<Vec<Tensor>> {
+) -> Result<Outputs> {
     match control {
         Control::Call { .. } => bodies[0].run(engine, operands),
         Control::Cond { .. } => {
@@ -62,7 +62,7 @@ pub(super) fn run(
             let mut results = state
                 .into_iter()
                 .map(Argument::into_tensor)
-                .collect::<tenferro_tensor::Result<Vec<Tensor>>>()?;
+                .collect::<tenferro_tensor::Result<Outputs>>()?;
             results.append(&mut stacks);
             Ok(results)
         }
@@ -84,7 +84,7 @@ fn stacks(
     results: Vec<Meta>,
     carries: usize,
     length: usize,
-) -> Result<Vec<Tensor>> {
+) -> Result<Outputs> {
     let room = |meta: &Meta| {
         let whole = stacked(meta, length).expect("invariant: it was inferred");
         let zero = Tensor::zeros(meta.dtype, [])?;

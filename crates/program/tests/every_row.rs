@@ -46,7 +46,7 @@ fn numbers(meta: &Meta, below: Option<usize>, dice: &mut Dice, (low, high): (f64
 
 fn run(program: &Program, inputs: &[Tensor]) -> Option<Vec<Tensor>> {
     let prepared = program.prepare(&Passes::all()).unwrap();
-    let results = prepared.run(&mut Reference, inputs.iter().map(Argument::from).collect());
+    let results = prepared.run(&mut Reference, inputs.iter().map(Argument::from));
     // An index may be out of range.
     Some(results.ok()?.into_iter().collect())
 }

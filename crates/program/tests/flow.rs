@@ -18,7 +18,7 @@ fn spec(name: &str, extents: &[usize]) -> Spec {
 fn run(program: &Program, inputs: &[Tensor]) -> Vec<Vec<f64>> {
     let [plain, optimised] = [Passes::none(), Passes::all()].map(|passes| {
         let prepared = program.prepare(&passes).unwrap();
-        let arguments = inputs.iter().map(Argument::from).collect();
+        let arguments = inputs.iter().map(Argument::from);
         let results = prepared.run(&mut Reference, arguments).unwrap();
         results.iter().map(|x| x.to_vec_col_major::<f64>().unwrap()).collect::<Vec<_>>()
     });

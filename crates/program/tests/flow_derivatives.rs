@@ -17,7 +17,7 @@ fn spec(extents: &[usize]) -> Spec {
 fn run(program: &Program, inputs: &[Tensor]) -> Vec<Vec<f64>> {
     let [plain, optimised] = [Passes::none(), Passes::all()].map(|passes| {
         let prepared = program.prepare(&passes).unwrap();
-        let arguments = inputs.iter().map(Argument::from).collect();
+        let arguments = inputs.iter().map(Argument::from);
         let results = prepared.run(&mut Reference, arguments).unwrap();
         results.iter().map(|x| x.to_vec_col_major::<f64>().unwrap()).collect::<Vec<_>>()
     });
@@ -74,7 +74,7 @@ fn agree(flow: &Program, written_out: &Program) {
     let (point, tangents) = inputs.split_at(flow.inputs().len());
     let expected = run(&jvp, &inputs);
     let prepared = known.prepare(&Passes::all()).unwrap();
-    let point = prepared.run(&mut Reference, point.iter().map(Argument::from).collect()).unwrap();
+    let point = prepared.run(&mut Reference, point.iter().map(Argument::from)).unwrap();
     let (results, residuals) = point.split_at(flow.outputs().len());
     let results: Vec<Vec<f64>> = results.iter().map(|x| x.to_vec_col_major().unwrap()).collect();
     assert!(close(&results, &expected[..results.len()], 1e-12));

@@ -33,8 +33,7 @@ fn bits(program: &Program) -> Vec<Vec<u64>> {
     let inputs: Vec<Tensor> =
         program.inputs().iter().map(|spec| numbers(&spec.meta().shape)).collect();
     let prepared = program.prepare(&Passes::none()).unwrap();
-    let results =
-        prepared.run(&mut Reference, inputs.iter().map(Argument::from).collect()).unwrap();
+    let results = prepared.run(&mut Reference, inputs.iter().map(Argument::from)).unwrap();
     results
         .iter()
         .map(|result| result.to_vec_col_major::<f64>().unwrap())

@@ -29,8 +29,7 @@ fn meta(extents: &[usize]) -> Meta {
 
 fn run(program: &Program, inputs: &[Tensor]) -> Vec<Vec<u64>> {
     let prepared = program.prepare(&Passes::all()).unwrap();
-    let results =
-        prepared.run(&mut Reference, inputs.iter().map(Argument::from).collect()).unwrap();
+    let results = prepared.run(&mut Reference, inputs.iter().map(Argument::from)).unwrap();
     results
         .iter()
         .map(|result| result.to_vec_col_major::<f64>().unwrap())

@@ -104,7 +104,7 @@ fn run(
         true => Argument::Given(input.duplicate().unwrap()),
         false => Argument::from(input),
     });
-    let arguments = arguments.collect();
+    let arguments: Vec<Argument<'_>> = arguments.collect();
     let mut operations = backend.clone();
     let results =
         backend.with_execution_scope(|| prepared.run(&mut operations, arguments)).unwrap();
@@ -218,7 +218,7 @@ fn one_prepared_program_runs_on_several_backends_at_once() {
     let run = |backend: &CpuBackend| {
         let mut operations = backend.clone();
         let results = backend.with_execution_scope(|| {
-            prepared.run(&mut operations, inputs.iter().map(Argument::from).collect())
+            prepared.run(&mut operations, inputs.iter().map(Argument::from))
         });
         let results = results.unwrap().unwrap();
         results.into_iter().map(|result| outcome(Ok(result))).collect::<Vec<_>>()

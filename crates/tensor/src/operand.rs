@@ -92,6 +92,15 @@ impl<'a> Operand<'a> {
         })
     }
 
+    /// The same elements in column-major order under another shape; `None` unless the operand is dense and has as many
+    /// elements.
+    #[must_use]
+    #[inline]
+    pub fn reshaped(&self, shape: &'a Shape) -> Option<Self> {
+        let fits = self.strides.is_none() && self.shape.elements() == shape.elements();
+        fits.then_some(Self { shape, ..*self })
+    }
+
     /// A view of the same elements, which can be sliced and transposed.
     #[must_use]
     pub fn view(&self) -> TensorView<'a> {

@@ -24,6 +24,13 @@ pub struct Passes {
     pub common_subexpressions: Pass,
     /// Steps that no result needs are left out.
     pub dead_code: Pass,
+    /// Elementwise steps, and a reduction at their end, run together in one loop; what only changes extents is read where
+    /// it lies.
+    pub fusion: Pass,
+    /// Values are given up after their last use, and results are written over them.
+    pub buffers: Pass,
+    /// What does not depend on each other runs at once, over lanes, where it is long enough for that.
+    pub lanes: Pass,
 }
 
 /// Whether a pass runs.
@@ -45,6 +52,9 @@ impl Passes {
             products: Pass::On,
             common_subexpressions: Pass::On,
             dead_code: Pass::On,
+            fusion: Pass::On,
+            buffers: Pass::On,
+            lanes: Pass::On,
         }
     }
 
@@ -57,6 +67,9 @@ impl Passes {
             products: Pass::Off,
             common_subexpressions: Pass::Off,
             dead_code: Pass::Off,
+            fusion: Pass::Off,
+            buffers: Pass::Off,
+            lanes: Pass::Off,
         }
     }
 }
