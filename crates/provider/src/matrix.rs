@@ -34,7 +34,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(
         data: NonNull<u8>,
         [rows, cols]: [usize; 2],
@@ -51,7 +51,7 @@ impl Matrix {
     }
 
     /// One matrix whose rows are axis `rows` of two.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of_axes(
         data: NonNull<u8>,
         extents: [usize; 2],

@@ -51,7 +51,7 @@ impl<'a> Product<'a> {
     ///
     /// # Errors
     /// [`Error::InvalidProduct`] if an operand has not three axes, dtypes differ or are bool, or extents do not fit.
-    #[inline]
+    #[inline(always)]
     pub fn new(lhs: Operand<'a>, rhs: Operand<'a>, mut out: OperandMut<'a>) -> Result<Self, Error> {
         let dtype = lhs.dtype();
         let shapes = (&lhs.shape()[..], &rhs.shape()[..], &out.shape()[..]);
@@ -78,7 +78,7 @@ impl<'a> Product<'a> {
     ///
     /// # Panics
     /// If an axis to be summed over is neither 0 nor 1.
-    #[inline]
+    #[inline(always)]
     pub fn of_two(
         lhs: Operand<'a>,
         rhs: Operand<'a>,
@@ -106,7 +106,7 @@ impl<'a> Product<'a> {
     }
 
     /// The product of matrices that were found to fit, which the operands vouch for.
-    #[inline]
+    #[inline(always)]
     fn of(dtype: DType, batch: usize, [lhs, rhs, out]: [Matrix; 3]) -> Self {
         Self {
             dtype,

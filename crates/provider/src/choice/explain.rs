@@ -70,7 +70,7 @@ impl fmt::Display for Explanation {
                 writeln!(f, "  {name}: does not do this")?;
             } else {
                 let time = rate * self.work as f64 / 1e3;
-                let rate = 2e3 / rate;
+                let rate = record.gflops(self.class.dtype.0);
                 writeln!(f, "  {name}: {time:.0} ns, {rate:.1} GFLOP/s at best of {calls} calls")?;
             }
         }

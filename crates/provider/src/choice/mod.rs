@@ -19,6 +19,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use tenferro_tensor::DType;
 
 pub use calibrate::BUDGET;
 pub use class::{Class, Form, Span};
@@ -51,6 +52,13 @@ pub struct Record {
 }
 
 impl Record {
+    /// The fastest call in thousand million floating-point operations a second, of which a complex step has eight.
+    #[must_use]
+    pub fn gflops(&self, dtype: DType) -> f64 {
+        let thousand_steps = if dtype.is_complex() { 8e3 } else { 2e3 };
+        thousand_steps / self.rate
+    }
+
     fn take(&mut self, rate: f64) {
         self.rate = if self.calls == 0 { rate } else { self.rate.min(rate) };
         self.calls += 1;

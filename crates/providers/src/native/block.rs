@@ -25,11 +25,13 @@ impl<T> Strided<T> {
         self.data.wrapping_offset(offset)
     }
 
+    #[inline(always)]
     fn transposed(self) -> Self {
         Self { row: self.col, col: self.row, ..self }
     }
 
     /// The same matrix with strides that mean something on both axes.
+    #[inline(always)]
     fn canonical(mut self, rows: usize, cols: usize) -> Self {
         if rows <= 1 {
             self.row = if self.col.unsigned_abs() == 1 { cols.max(1).cast_signed() } else { 1 };
@@ -70,6 +72,31 @@ impl<T: Number> Block<T> {
             out: self.out.transposed(),
             conjugation: [rhs, lhs],
             ..self
+        }
+    }
+}
+
+impl<T: Number> Block<T> {
+    /// A request of one product as one block, in elements of its dtype, `T`.
+    #[inline]
+    pub(super) fn whole(product: &mut Product<'_>) -> Self {
+        debug_assert_eq!(product.dtype(), T::DTYPE);
+        debug_assert_eq!(product.batch(), 1);
+        let all = |matrix: Matrix| {
+            let Matrix { rows, cols, row_stride, col_stride, .. } = matrix;
+            Strided { data: matrix.pointer::<T>(0), row: row_stride, col: col_stride }
+                .canonical(rows, cols)
+        };
+        Self {
+            m: product.m(),
+            n: product.n(),
+            k: product.k(),
+            lhs: all(product.lhs()),
+            rhs: all(product.rhs()),
+            out: all(product.out()),
+            conjugation: [product.lhs_conjugation(), product.rhs_conjugation()],
+            alpha: Scale::new(product.alpha()),
+            beta: Scale::new(product.beta()),
         }
     }
 }

@@ -11,6 +11,9 @@ const PAYS: usize = 1 << 21;
 /// No piece is cut to fewer rows or columns.
 const LEAST: usize = 64;
 
+/// Rows and columns of which every kernel's tiles are parts.
+const TILE: [usize; 2] = [48, 8];
+
 /// The pieces of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grid {
@@ -47,16 +50,13 @@ impl Grid {
             steps[2] = 1;
             let mut parts = parts(each);
             while parts > 1 {
+                // The longer extent, in doubt the columns.
                 let axis = if steps[1] * 2 > steps[0] { 1 } else { 0 };
+                let axis = if steps[axis] < 2 * LEAST { 1 - axis } else { axis };
                 if steps[axis] < 2 * LEAST {
-                    let other = 1 - axis;
-                    if steps[other] < 2 * LEAST {
-                        break;
-                    }
-                    steps[other] = halved(steps[other]);
-                } else {
-                    steps[axis] = halved(steps[axis]);
+                    break;
                 }
+                steps[axis] = halved(steps[axis], TILE[axis]);
                 parts /= 2;
             }
         }
@@ -93,7 +93,7 @@ fn parts(work: usize) -> usize {
     1 << root.max(2).ilog2()
 }
 
-/// Half of an extent, rounded up to whole tiles of every kernel.
-fn halved(extent: usize) -> usize {
-    extent.div_ceil(2).next_multiple_of(48).min(extent)
+/// Half of an extent, rounded up to whole tiles.
+fn halved(extent: usize, tile: usize) -> usize {
+    extent.div_ceil(2).next_multiple_of(tile).min(extent)
 }

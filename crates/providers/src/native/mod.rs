@@ -1,12 +1,18 @@
 //! The embedded provider: pure Rust, every number dtype, always there.
 //!
 //! A request is cut by its shape alone (`grid`); each piece is computed on one thread. Floats and complex numbers go to
-//! the kernels of the crates `nano-gemm` (`small`) and `gemm` (`large`); 16-bit floats and integers to our own (`columns`);
+//! our own kernel on operands as they lie (`direct`), where there is none to the crate `nano-gemm` (`small`), and if they
+//! are worth packing to the crate `gemm` (`large`); 16-bit floats and integers to our own (`columns`);
 //! a float's product with a vector to `vector`. The caller's workers are the only threads. All of this folder's unsafe
 //! code relies on one promise: a block's addresses are valid.
 
 mod block;
 mod columns;
+#[cfg(target_arch = "x86_64")]
+mod direct;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "indirect.rs"]
+mod direct;
 mod grid;
 mod isa;
 mod large;
@@ -18,6 +24,7 @@ use tenferro_tensor::{DType, dispatch};
 
 use self::{
     block::{Block, Request},
+    direct::Parts,
     grid::{Grid, Piece},
     small::Planned,
 };
@@ -97,7 +104,7 @@ impl Provider for Native {
 /// A dtype with kernels.
 trait Computed: Number {
     /// Computes a block that has elements, whose k and alpha are not zero.
-    fn block(block: Block<Self>);
+    fn block(block: &Block<Self>);
 }
 
 /// The whole request in elements of its dtype, `T`.
@@ -107,21 +114,26 @@ fn compute<T: Computed>(product: &mut Product<'_>, workers: &dyn Workers) {
     }
     let (m, n, k, batch) = (product.m(), product.n(), product.k(), product.batch());
     let reads = k > 0 && !product.alpha().is_zero();
+    let grid = Grid::new(m, n, k, batch);
+    if grid.is_none() && batch == 1 {
+        let block = Block::whole(product);
+        return if reads { T::block(&block) } else { scale(&block) };
+    }
     let request = Request::<T>::new(product);
     let compute = |piece: &Piece| {
         for batch in piece.batch.clone() {
             let block = request.block(piece, batch);
-            if reads { T::block(block) } else { scale(block) }
+            if reads { T::block(&block) } else { scale(&block) }
         }
     };
-    match Grid::new(m, n, k, batch) {
+    match grid {
         Some(grid) if reads => workers.run(grid.jobs(), &|job| compute(&grid.piece(job))),
         _ => compute(&Piece { rows: 0..m, cols: 0..n, batch: 0..batch }),
     }
 }
 
 /// `out = beta * out`: what is left of a product without terms.
-fn scale<T: Number>(block: Block<T>) {
+fn scale<T: Number>(block: &Block<T>) {
     for col in 0..block.n {
         for row in 0..block.m {
             let place = block.out.at(row, col);
@@ -134,26 +146,34 @@ fn scale<T: Number>(block: Block<T>) {
     }
 }
 
-/// The block with an output whose columns, rather than rows, lie in one piece.
-fn upright<T: Number>(block: Block<T>) -> Block<T> {
-    if block.out.col.unsigned_abs() < block.out.row.unsigned_abs() {
-        block.transposed()
-    } else {
-        block
-    }
+/// Whether the output's rows, rather than its columns, lie in one piece: the transposed product is the better one.
+#[inline]
+fn lies<T: Number>(block: &Block<T>) -> bool {
+    block.out.col.unsigned_abs() < block.out.row.unsigned_abs()
 }
 
 /// A block of a dtype that the crates have.
-fn float<T: Planned>(block: Block<T>) {
-    let standing = if block.n == 1 { block } else { block.transposed() };
-    if vector::fits(&standing) {
-        return isa::run(vector::Vector(standing));
+fn float<T: Planned + Parts>(block: &Block<T>) {
+    if block.m == 1 || block.n == 1 {
+        let standing = if block.n == 1 { *block } else { block.transposed() };
+        if vector::fits(&standing) {
+            return isa::run(vector::Vector(standing));
+        }
     }
-    let block = upright(block);
-    if small::fits(&block) {
-        small::product(block);
+    let turned;
+    let block = if lies(block) {
+        turned = block.transposed();
+        &turned
     } else {
-        large::product(block);
+        block
+    };
+    if direct::fits(block) && direct::product(block) {
+        return;
+    }
+    if small::fits(block) {
+        small::product(*block);
+    } else {
+        large::product(*block);
     }
 }
 
@@ -163,7 +183,7 @@ macro_rules! computed {
     };
     (@float $ty:ty) => {
         impl Computed for $ty {
-            fn block(block: Block<Self>) {
+            fn block(block: &Block<Self>) {
                 float(block);
             }
         }
@@ -172,8 +192,8 @@ macro_rules! computed {
     (@boolean $ty:ty) => {};
     (@$kind:ident $ty:ty) => {
         impl Computed for $ty {
-            fn block(block: Block<Self>) {
-                isa::run(columns::Columns(upright(block)));
+            fn block(block: &Block<Self>) {
+                isa::run(columns::Columns(if lies(block) { block.transposed() } else { *block }));
             }
         }
     };
