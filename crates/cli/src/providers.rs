@@ -1,5 +1,7 @@
 //! `tenferro providers`: who computes matrix products and decompositions here, and whether they do it right.
 
+mod calibrate;
+mod explain;
 mod list;
 mod test;
 
@@ -10,7 +12,7 @@ use tenferro::{CpuBackend, CpuBackendBuilder, provider::Preference};
 
 use crate::failure::Failure;
 
-/// List and test the providers of matrix products and LAPACK routines
+/// List, test and compare the providers of matrix products and LAPACK routines
 #[derive(clap::Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]
@@ -21,6 +23,8 @@ pub(super) struct Arguments {
 enum Command {
     List(list::Arguments),
     Test(test::Arguments),
+    Calibrate(calibrate::Arguments),
+    Explain(explain::Arguments),
 }
 
 /// Runs the command; the text to print.
@@ -28,6 +32,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
     match &arguments.command {
         Command::List(arguments) => list::run(arguments),
         Command::Test(arguments) => test::run(arguments),
+        Command::Calibrate(arguments) => calibrate::run(arguments),
+        Command::Explain(arguments) => explain::run(arguments),
     }
 }
 
@@ -59,5 +65,28 @@ impl Choice {
     /// Whether it is about a provider.
     fn has(&self, name: &str) -> bool {
         self.names.is_empty() || self.names.iter().any(|named| named == name)
+    }
+}
+
+/// The backend that measures and chooses.
+#[derive(clap::Args)]
+struct Measured {
+    /// Threads of the backend; those of the machine unless said
+    #[arg(long)]
+    threads: Option<usize>,
+    /// A file, or a folder of libraries or of folders of them, to search before those of TENFERRO_PROVIDER_PATH
+    #[arg(long, value_name = "PATH")]
+    path: Vec<PathBuf>,
+}
+
+impl Measured {
+    fn backend(&self) -> Result<CpuBackend, Failure> {
+        let builder = CpuBackend::builder().provider_preference(Preference::Auto);
+        let builder = builder.provider_path(&self.path);
+        let builder = match self.threads {
+            Some(threads) => builder.threads(threads),
+            None => builder,
+        };
+        builder.build().map_err(Failure::Backend)
     }
 }

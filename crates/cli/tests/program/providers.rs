@@ -41,6 +41,22 @@ fn a_provider_that_is_not_there_is_named_with_the_places_that_were_searched() {
 }
 
 #[test]
+fn a_choice_is_explained_before_and_without_measuring() {
+    let explain = |product| succeed(Path::new("."), &["providers", "explain", product]);
+    let text = explain("dgemm 64 64 64");
+    assert!(text.starts_with("class f64 ") && text.contains("square 6: not met yet"), "{text}");
+    assert!(explain("c64 8 8 8 1000").contains("batched"));
+    let line = refusal(Path::new("."), &["providers", "explain", "a product"]);
+    assert!(line.contains("`a product`") && line.contains("dgemm 64 64 64"), "{line}");
+}
+
+#[test]
+fn choices_are_forgotten_where_there_are_none_too() {
+    let out = succeed(Path::new("."), &["providers", "calibrate", "--reset"]);
+    assert!(out.starts_with("forgotten"), "{out}");
+}
+
+#[test]
 fn a_command_is_needed() {
     let line = refusal(Path::new("."), &["providers"]);
     assert!(line.starts_with("a command is needed: list, test"), "{line}");
