@@ -55,10 +55,11 @@ impl<'a> Product<'a> {
     pub fn new(lhs: Operand<'a>, rhs: Operand<'a>, mut out: OperandMut<'a>) -> Result<Self, Error> {
         let dtype = lhs.dtype();
         let shapes = (&lhs.shape()[..], &rhs.shape()[..], &out.shape()[..]);
-        let (&[m, k, batch], &[rows, n, rhs_batch], result) = shapes else {
+        let (&[m, k, batch], &[rows, n, rhs_batch], &[out_rows, cols, out_batch]) = shapes else {
             return Err(mismatch(&lhs, &rhs, &out));
         };
-        let agree = rows == k && rhs_batch == batch && result == [m, n, batch];
+        let agree =
+            rows == k && rhs_batch == batch && out_rows == m && cols == n && out_batch == batch;
         let same = dtype == rhs.dtype() && dtype == out.dtype() && dtype != DType::Bool;
         if !agree || !same {
             return Err(mismatch(&lhs, &rhs, &out));

@@ -139,10 +139,11 @@ fn called<T: Number>(work: &Work, chain: Chain) -> Contender<'static> {
         let strides = [1, m.cast_signed(), (m * n).cast_signed()];
         let mut out = TensorViewMut::from_slice(&mut elements, &[m, n, batch], &strides, 0)
             .expect("as many as the extents say");
+        let (lhs, rhs, mut out) = (lhs.as_operand(), rhs.as_operand(), out.as_operand_mut());
         let start = Instant::now();
         for _ in 0..count {
-            let (lhs, rhs) = (black_box(&lhs).as_operand(), black_box(&rhs).as_operand());
-            let mut product = Product::new(lhs, rhs, out.as_operand_mut()).expect("they agree");
+            let (lhs, rhs) = (*black_box(&lhs), *black_box(&rhs));
+            let mut product = Product::new(lhs, rhs, out.reborrow()).expect("they agree");
             let done = chain.product(&mut product, &Sequential);
             black_box(done.expect("somebody multiplies").name());
         }

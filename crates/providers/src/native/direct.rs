@@ -36,12 +36,14 @@ const FAR: usize = 4096;
 /// Columns of the result up to which a product with long sums is narrow.
 const NARROW: usize = 64;
 
-/// Whether a block is small or narrow enough, and its left operand and output have their rows in one piece.
+/// Whether a block is small or narrow enough, its left operand and output have their rows in one piece, and this machine has
+/// the instructions.
 #[inline]
 pub(super) fn fits<T: Parts>(block: &Block<T>) -> bool {
     block.lhs.row == 1
         && block.out.row == 1
         && (is_small(block) || block.n <= NARROW || block.k <= NARROW)
+        && LEVEL.is_some()
 }
 
 #[inline]
@@ -66,22 +68,28 @@ static LEVEL: LazyLock<Option<Level>> = LazyLock::new(|| {
     V4::try_new().map(Level::Avx512).or_else(avx2)
 });
 
-/// Computes a block that [`fits`], if this machine has the instructions; says whether it has.
+/// Computes a part of a block that [`fits`], or all of it.
+///
+/// The order of each sum depends on k alone.
 #[inline]
-pub(super) fn product<T: Parts>(block: &Block<T>) -> bool {
-    let Some(level) = *LEVEL else { return false };
-    if is_small(block) {
+pub(super) fn product<T: Parts>(block: &Block<T>) {
+    let level = LEVEL.expect("invariant: no block fits without the instructions");
+    if is_small(block) && block.k <= depth::<T>() {
         level.run(block);
     } else {
         in_pieces(block, level);
     }
-    true
+}
+
+/// The terms of a sum that are added in one go.
+const fn depth<T>() -> usize {
+    DEPTH / size_of::<T>()
 }
 
 /// Computes a block piece by piece: some rows of the left operand, and some terms of the sums.
 fn in_pieces<T: Parts>(block: &Block<T>, level: Level) {
     let size = size_of::<T>();
-    let depth = (DEPTH / size).min(block.k);
+    let depth = depth::<T>().min(block.k);
     let far = block.lhs.col.unsigned_abs() * size >= FAR;
     let packs = far && block.n > 8 && block.k > NARROW;
     let rows = if packs { PACKED / size } else { NEAR / (size * depth) / 48 * 48 };
@@ -180,14 +188,13 @@ fn strip<S: Simd, T: Parts, const C: usize>(simd: S, block: &Block<T>, col: usiz
     while row < rows {
         let height = share((rows - row).div_ceil(lanes), 3);
         let last = (rows - row).min(height * lanes) - (height - 1) * lanes;
-        let mask = T::Part::first(simd, last);
         let corner = Corner { row, col: col * T::COUNT };
         // SAFETY: the rows from this one and the columns from this one are inside of the block, as many as are taken.
         unsafe {
             match height {
-                1 => tile::<S, T, 1, C>(simd, block, corner, mask),
-                2 => tile::<S, T, 2, C>(simd, block, corner, mask),
-                _ => tile::<S, T, 3, C>(simd, block, corner, mask),
+                1 => tile::<S, T, 1, C>(simd, block, corner, last),
+                2 => tile::<S, T, 2, C>(simd, block, corner, last),
+                _ => tile::<S, T, 3, C>(simd, block, corner, last),
             }
         }
         row += height * lanes;

@@ -1,7 +1,7 @@
-//! How one request is cut into jobs: by its shape alone, never by how many threads there are.
+//! How one request is cut into jobs, for as many threads as there are.
 //!
-//! Rows, columns and the batch are cut; the summed extent never is. The same shape always gives the same pieces, so
-//! that every element is computed by the same steps at every width.
+//! Rows, columns and the batch are cut; the summed extent never is. Every element is computed by the same steps however
+//! it is cut, because the way of computing is chosen for the whole request and adds up each element in the order of k.
 
 use std::ops::Range;
 
@@ -11,6 +11,9 @@ const PAYS: usize = 1 << 21;
 /// No piece is cut to fewer rows or columns.
 const LEAST: usize = 64;
 
+/// No piece has fewer elements: kernels have other ways for a handful.
+const FEW: usize = 1024;
+
 /// Rows and columns of which every kernel's tiles are parts.
 const TILE: [usize; 2] = [48, 8];
 
@@ -18,8 +21,7 @@ const TILE: [usize; 2] = [48, 8];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grid {
     extents: [usize; 3],
-    /// Rows, columns and products of a piece, but for the last ones.
-    steps: [usize; 3],
+    /// Pieces along rows, columns and the batch.
     counts: [usize; 3],
 }
 
@@ -32,40 +34,48 @@ pub(super) struct Piece {
 }
 
 impl Grid {
-    /// The pieces of `batch` products of `[m, k]` and `[k, n]`; `None` if the whole is one. No extent is 0.
+    /// The pieces of `batch` products of `[m, k]` and `[k, n]` for `width` threads; `None` if the whole is one. No extent is 0.
     ///
     /// Small requests are told apart before anything is divided, which would cost more than they do.
     #[inline]
-    pub(super) fn new(m: usize, n: usize, k: usize, batch: usize) -> Option<Self> {
+    pub(super) fn new(
+        [m, n, k]: [usize; 3],
+        batch: usize,
+        width: impl FnOnce() -> usize,
+    ) -> Option<Self> {
         let each = m.saturating_mul(n).saturating_mul(k);
-        (each.saturating_mul(batch) >= 2 * PAYS).then(|| Self::cut(m, n, batch, each))
+        if each.saturating_mul(batch) < 2 * PAYS {
+            return None;
+        }
+        let width = width();
+        (width > 1).then(|| Self::cut(m, n, batch, each, width))
     }
 
     /// The pieces of `batch` products of `each` multiply-add steps.
-    fn cut(m: usize, n: usize, batch: usize, each: usize) -> Self {
-        let mut steps = [m, n, batch];
-        // A batch is cut between its products, each job with enough of them to pay.
-        steps[2] = (PAYS / 2).div_ceil(each).min(batch);
-        if batch.div_ceil(steps[2]) < 8 && each >= 2 * PAYS {
-            steps[2] = 1;
-            let mut parts = parts(each);
-            while parts > 1 {
-                // The longer extent, in doubt the columns.
-                let axis = if steps[1] * 2 > steps[0] { 1 } else { 0 };
-                let axis = if steps[axis] < 2 * LEAST { 1 - axis } else { axis };
-                if steps[axis] < 2 * LEAST {
+    fn cut(m: usize, n: usize, batch: usize, each: usize, width: usize) -> Self {
+        let mut counts = [1, 1, batch.div_ceil((PAYS / 2).div_ceil(each))];
+        // A batch is cut between its products, unless they are large and few.
+        if counts[2] < 4 * width && each >= 2 * PAYS {
+            counts[2] = batch;
+            let most = parts(each, width).div_ceil(batch);
+            while counts[0] * counts[1] < most {
+                // The piece's longer extent, in doubt its columns.
+                let [rows, cols] = [m / counts[0], n / counts[1]];
+                let axis = if cols * 2 > rows { 1 } else { 0 };
+                let axis = if [rows, cols][axis] < 2 * LEAST { 1 - axis } else { axis };
+                if [rows, cols][axis] < 2 * LEAST || rows * cols < 2 * FEW {
                     break;
                 }
-                steps[axis] = halved(steps[axis], TILE[axis]);
-                parts /= 2;
+                // By the width first, which gives everybody as much.
+                counts[axis] *= if counts[0] * counts[1] == 1 && [rows, cols][axis] >= width * LEAST
+                {
+                    width
+                } else {
+                    2
+                };
             }
         }
-        Self::of([m, n, batch], steps)
-    }
-
-    fn of(extents: [usize; 3], steps: [usize; 3]) -> Self {
-        let counts = [0, 1, 2].map(|axis| extents[axis].div_ceil(steps[axis]));
-        Self { extents, steps, counts }
+        Self { extents: [m, n, batch], counts }
     }
 
     /// How many pieces there are.
@@ -78,22 +88,22 @@ impl Grid {
         let [row_count, col_count, _] = self.counts;
         let places = [job % row_count, job / row_count % col_count, job / (row_count * col_count)];
         let [rows, cols, batch] = [0, 1, 2].map(|axis| {
-            let start = places[axis] * self.steps[axis];
-            start..(start + self.steps[axis]).min(self.extents[axis])
+            let (extent, count) = (self.extents[axis], self.counts[axis]);
+            // Borders are between tiles; the ends are the extent's own.
+            let tile = TILE.get(axis).copied().unwrap_or(1);
+            let border = |place: usize| {
+                if place == count { extent } else { extent * place / count / tile * tile }
+            };
+            border(places[axis])..border(places[axis] + 1)
         });
         Piece { rows, cols, batch }
     }
 }
 
-/// How many pieces one product of this much work should have: a power of two that grows with the square root.
+/// How many pieces a product of this much work should have: the same number for everybody.
 ///
-/// Fewer pieces mean less packing of the same rows twice; more pieces keep more threads busy.
-fn parts(work: usize) -> usize {
-    let root = (work / PAYS).isqrt() / 2;
-    1 << root.max(2).ilog2()
-}
-
-/// Half of an extent, rounded up to whole tiles.
-fn halved(extent: usize, tile: usize) -> usize {
-    extent.div_ceil(2).next_multiple_of(tile).min(extent)
+/// Fewer pieces mean less packing of the same rows twice; more pieces mean a shorter wait for the last one.
+fn parts(work: usize, width: usize) -> usize {
+    let each = if work >= 64 * PAYS { 2 } else { 1 };
+    width.saturating_mul(each).min(work / PAYS)
 }

@@ -1,6 +1,7 @@
 //! The embedded provider: pure Rust, every number dtype, always there.
 //!
-//! A request is cut by its shape alone (`grid`); each piece is computed on one thread. Floats and complex numbers go to
+//! A request is cut for the threads that there are (`grid`); each piece is computed on one of them, in a way that is chosen
+//! for the whole. Floats and complex numbers go to
 //! our own kernel on operands as they lie (`direct`), where there is none to the crate `nano-gemm` (`small`), and if they
 //! are worth packing to the crate `gemm` (`large`); 16-bit floats and integers to our own (`columns`);
 //! a float's product with a vector to `vector`. The caller's workers are the only threads. All of this folder's unsafe
@@ -103,8 +104,11 @@ impl Provider for Native {
 
 /// A dtype with kernels.
 trait Computed: Number {
+    /// How a request is computed.
+    fn way(whole: &Block<Self>) -> Way;
+
     /// Computes a block that has elements, whose k and alpha are not zero.
-    fn block(block: &Block<Self>);
+    fn block(way: Way, block: &Block<Self>);
 }
 
 /// The whole request in elements of its dtype, `T`.
@@ -114,21 +118,24 @@ fn compute<T: Computed>(product: &mut Product<'_>, workers: &dyn Workers) {
     }
     let (m, n, k, batch) = (product.m(), product.n(), product.k(), product.batch());
     let reads = k > 0 && !product.alpha().is_zero();
-    let grid = Grid::new(m, n, k, batch);
+    let grid = Grid::new([m, n, k], batch, || workers.width());
     if grid.is_none() && batch == 1 {
         let block = Block::whole(product);
-        return if reads { T::block(&block) } else { scale(&block) };
+        return if reads { T::block(T::way(&block), &block) } else { scale(&block) };
     }
     let request = Request::<T>::new(product);
+    let whole = Piece { rows: 0..m, cols: 0..n, batch: 0..batch };
+    // Chosen once, so that it does not depend on how the request is cut.
+    let way = T::way(&request.block(&whole, 0));
     let compute = |piece: &Piece| {
         for batch in piece.batch.clone() {
             let block = request.block(piece, batch);
-            if reads { T::block(&block) } else { scale(&block) }
+            if reads { T::block(way, &block) } else { scale(&block) }
         }
     };
     match grid {
         Some(grid) if reads => workers.run(grid.jobs(), &|job| compute(&grid.piece(job))),
-        _ => compute(&Piece { rows: 0..m, cols: 0..n, batch: 0..batch }),
+        _ => compute(&whole),
     }
 }
 
@@ -146,34 +153,74 @@ fn scale<T: Number>(block: &Block<T>) {
     }
 }
 
-/// Whether the output's rows, rather than its columns, lie in one piece: the transposed product is the better one.
+/// How a request is computed.
+#[derive(Clone, Copy)]
+struct Way {
+    /// The transposed product is the better one.
+    transposed: bool,
+    kernel: Kernel,
+}
+
+/// Who computes it.
+#[derive(Clone, Copy)]
+enum Kernel {
+    Vector,
+    Direct,
+    Small,
+    Large,
+    Columns,
+}
+
+/// Whether the output's rows, rather than its columns, lie in one piece.
 #[inline]
 fn lies<T: Number>(block: &Block<T>) -> bool {
     block.out.col.unsigned_abs() < block.out.row.unsigned_abs()
 }
 
-/// A block of a dtype that the crates have.
-fn float<T: Planned + Parts>(block: &Block<T>) {
-    if block.m == 1 || block.n == 1 {
-        let standing = if block.n == 1 { *block } else { block.transposed() };
+/// The best way to compute a request of a dtype that the crates have.
+#[inline]
+fn float_way<T: Planned + Parts>(whole: &Block<T>) -> Way {
+    if whole.m == 1 || whole.n == 1 {
+        let transposed = whole.n != 1;
+        let standing = if transposed { whole.transposed() } else { *whole };
         if vector::fits(&standing) {
-            return isa::run(vector::Vector(standing));
+            return Way { transposed, kernel: Kernel::Vector };
         }
     }
+    let transposed = lies(whole);
     let turned;
-    let block = if lies(block) {
+    let block = if transposed {
+        turned = whole.transposed();
+        &turned
+    } else {
+        whole
+    };
+    let kernel = if direct::fits(block) {
+        Kernel::Direct
+    } else if small::fits(block) {
+        Kernel::Small
+    } else {
+        Kernel::Large
+    };
+    Way { transposed, kernel }
+}
+
+/// Computes a block of a dtype that the crates have.
+#[inline]
+fn float<T: Planned + Parts>(way: Way, block: &Block<T>) {
+    let turned;
+    let block = if way.transposed {
         turned = block.transposed();
         &turned
     } else {
         block
     };
-    if direct::fits(block) && direct::product(block) {
-        return;
-    }
-    if small::fits(block) {
-        small::product(*block);
-    } else {
-        large::product(*block);
+    match way.kernel {
+        Kernel::Vector => isa::run(vector::Vector(*block)),
+        Kernel::Direct => direct::product(block),
+        Kernel::Small => small::product(*block),
+        Kernel::Large => large::product(*block),
+        Kernel::Columns => isa::run(columns::Columns(*block)),
     }
 }
 
@@ -183,8 +230,12 @@ macro_rules! computed {
     };
     (@float $ty:ty) => {
         impl Computed for $ty {
-            fn block(block: &Block<Self>) {
-                float(block);
+            fn way(whole: &Block<Self>) -> Way {
+                float_way(whole)
+            }
+
+            fn block(way: Way, block: &Block<Self>) {
+                float(way, block);
             }
         }
     };
@@ -192,8 +243,13 @@ macro_rules! computed {
     (@boolean $ty:ty) => {};
     (@$kind:ident $ty:ty) => {
         impl Computed for $ty {
-            fn block(block: &Block<Self>) {
-                isa::run(columns::Columns(if lies(block) { block.transposed() } else { *block }));
+            fn way(whole: &Block<Self>) -> Way {
+                Way { transposed: lies(whole), kernel: Kernel::Columns }
+            }
+
+            fn block(way: Way, block: &Block<Self>) {
+                let block = if way.transposed { block.transposed() } else { *block };
+                isa::run(columns::Columns(block));
             }
         }
     };

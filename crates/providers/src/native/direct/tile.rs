@@ -160,21 +160,21 @@ pub(super) struct Corner {
     pub(super) col: usize,
 }
 
-/// Computes `V` vectors of rows and `C` columns of parts, the last vector under a mask.
+/// Computes `V` vectors of rows and `C` columns of parts; the last vector has `last` lanes.
 ///
 /// # Safety
-/// The tile is inside of a valid block whose left operand and output have rows in one piece, but for lanes that the mask
-/// leaves out. `C` is even for complex numbers.
+/// The tile is inside of a valid block whose left operand and output have rows in one piece. `C` is even for complex
+/// numbers.
 #[inline(always)]
 pub(super) unsafe fn tile<S: Simd, T: Parts, const V: usize, const C: usize>(
     simd: S,
     block: &Block<T>,
     corner: Corner,
-    mask: MemMask<<T::Part as Real>::Mask<S>>,
+    last: usize,
 ) {
     let lanes = size_of::<<T::Part as Real>::Vector<S>>() / size_of::<T::Part>();
     let parts = T::COUNT.cast_signed();
-    let full = T::Part::first(simd, lanes);
+    let (mask, whole) = (T::Part::first(simd, last), last == lanes);
     let zero = T::Part::splat(simd, T::default().parts()[0]);
     let mut sums = [[zero; V]; C];
     let mut left = block.lhs.data.cast::<T::Part>().cast_const().wrapping_add(corner.row);
@@ -216,7 +216,7 @@ pub(super) unsafe fn tile<S: Simd, T: Parts, const V: usize, const C: usize>(
             let column = ((corner.col + c) / T::COUNT).cast_signed() * block.out.col * parts;
             each!(v < V => {
                 let to = out.wrapping_offset(column).wrapping_add(v * lanes);
-                let mask = if v + 1 < V { full } else { mask };
+                let mask = if v + 1 < V || whole { None } else { Some(mask) };
                 let imaginary = sums[c + T::COUNT - 1][v];
                 // SAFETY: a part of a column of the output; it is read only if beta is not zero, when it is initialised.
                 unsafe { finish.write(mask, to, sums[c][v], imaginary) };
@@ -262,12 +262,14 @@ impl<S: Simd, T: Parts> Finish<S, T> {
         Self { simd, signs, alpha: scale(block.alpha), beta: scale(block.beta) }
     }
 
+    /// Writes a vector, or the lanes of a mask. Stores under a mask are slow on some machines.
+    ///
     /// # Safety
-    /// The lanes of the mask are valid for writes, and initialised if beta is not zero.
+    /// The lanes are valid for writes, and initialised if beta is not zero.
     #[inline(always)]
     unsafe fn write(
         &self,
-        mask: MemMask<<T::Part as Real>::Mask<S>>,
+        mask: Option<MemMask<<T::Part as Real>::Mask<S>>>,
         to: *mut T::Part,
         real: <T::Part as Real>::Vector<S>,
         imaginary: <T::Part as Real>::Vector<S>,
@@ -282,7 +284,12 @@ impl<S: Simd, T: Parts> Finish<S, T> {
             sum = self.scaled(alpha, sum);
         }
         // SAFETY: the caller's.
-        let old = || unsafe { T::Part::load(simd, mask, to) };
+        let old = || unsafe {
+            match mask {
+                None => to.cast::<<T::Part as Real>::Vector<S>>().read_unaligned(),
+                Some(mask) => T::Part::load(simd, mask, to),
+            }
+        };
         sum = match self.beta {
             Scale::Zero => sum,
             Scale::One => T::Part::fused(simd, old(), T::Part::splat(simd, T::Part::ONE), sum),
@@ -292,7 +299,12 @@ impl<S: Simd, T: Parts> Finish<S, T> {
             }
         };
         // SAFETY: the caller's.
-        unsafe { T::Part::store(simd, mask, to, sum) };
+        unsafe {
+            match mask {
+                None => to.cast::<<T::Part as Real>::Vector<S>>().write_unaligned(sum),
+                Some(mask) => T::Part::store(simd, mask, to, sum),
+            }
+        }
     }
 
     #[inline(always)]
