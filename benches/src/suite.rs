@@ -145,6 +145,19 @@ impl Suite {
         self.run(name, threads, Some(movement), case);
     }
 
+    /// Makes and prints a figure that is no comparison, if it is asked for. It is not recorded.
+    pub fn figure(&mut self, name: &str, make: impl FnOnce() -> String) {
+        if self.failure.is_some() || !self.options.wants(name) {
+            return;
+        }
+        self.ran = true;
+        match self.options.mode {
+            Mode::Measure => println!("{name:<34} {}", make()),
+            Mode::List => println!("{name}"),
+            Mode::Repeat(_) => {}
+        }
+    }
+
     fn run<'a>(
         &mut self,
         name: &str,

@@ -105,6 +105,11 @@ const RULES: &[Rule] = &[
         check: documents::links,
     },
     Rule {
+        name: "test-names",
+        why: "a test in backticks, such as `x10_...`, is a function of some source file",
+        check: documents::test_names,
+    },
+    Rule {
         name: "paths",
         why: "a path in backticks names something that is still there",
         check: documents::paths,

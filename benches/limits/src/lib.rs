@@ -16,7 +16,8 @@ pub use kernels::{Product, gemm_f64};
 pub use library::{Library, LibraryError};
 pub use loops::{
     add_fresh, add_into, add_repeatedly, any_bit, copy, cross_entropy, cross_entropy_gradient,
-    empty_call, fill, map_into, muladd_into, sum, sum_of_squares, tanh_layer, triad, zip_into,
+    empty_call, exchange_twice, fill, map_into, muladd_into, sum, sum_of_squares, tanh_layer,
+    triad, zip_into,
 };
 pub use raw::{Element, Kernel, Matrices};
 pub use threads::on_threads;

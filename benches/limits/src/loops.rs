@@ -5,6 +5,7 @@
 
 use std::hint::black_box;
 use std::ops::AddAssign;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Adds two slices into a fresh vector: the limit of an operation that returns its result.
 ///
@@ -195,6 +196,17 @@ pub fn copy<T: Copy>(from: &[T], out: &mut [T]) {
 #[inline(never)]
 pub fn empty_call(argument: u64) -> u64 {
     argument
+}
+
+/// Marks a word taken and free again by one exchange each, as an operation does that others must be able
+/// to see and to stop: the limit of an admission.
+#[inline(never)]
+pub fn exchange_twice(word: &AtomicU64) -> u64 {
+    let free = word.load(Ordering::Relaxed);
+    let taken = word.compare_exchange(free, free + 1, Ordering::AcqRel, Ordering::Acquire);
+    let next = free + 2;
+    let freed = word.compare_exchange(free + 1, next, Ordering::AcqRel, Ordering::Acquire);
+    if taken.and(freed).is_ok() { next } else { free }
 }
 
 /// Writes one value everywhere.

@@ -1,9 +1,11 @@
 //! The limits compute what they claim: a limit that skipped work would flatter nobody.
 
+use std::sync::atomic::AtomicU64;
+
 use tenferro_bench_limits::{
     Product, add_fresh, add_into, add_repeatedly, any_bit, copy, cross_entropy,
-    cross_entropy_gradient, fill, fma_f32, fma_f64, gemm_f64, map_into, muladd_into, on_threads,
-    sum, sum_of_squares, tanh_layer, triad, zip_into,
+    cross_entropy_gradient, exchange_twice, fill, fma_f32, fma_f64, gemm_f64, map_into,
+    muladd_into, on_threads, sum, sum_of_squares, tanh_layer, triad, zip_into,
 };
 
 fn ramp(len: usize, step: f64) -> Vec<f64> {
@@ -63,6 +65,13 @@ fn the_gradient_of_cross_entropy_is_its_slope() {
         let difference = (moved(1e-5) - moved(-1e-5)) / 2e-5;
         assert!((slope[at] - difference).abs() < 1e-9, "{at}: {} {difference}", slope[at]);
     }
+}
+
+#[test]
+fn both_exchanges_happen() {
+    let word = AtomicU64::new(5);
+    assert_eq!(exchange_twice(&word), 7);
+    assert_eq!(word.into_inner(), 7);
 }
 
 #[test]

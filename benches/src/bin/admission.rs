@@ -3,7 +3,8 @@
 //! A permit is acquired and released, a scope opened and closed, an empty operation run in a scope
 //! and by itself, at budgets of one and two threads. The peers are what one would pay elsewhere: an
 //! uncontended `parking_lot` mutex, locked and unlocked, and rayon's `install` of an empty closure.
-//! The limit is such a mutex pair for a permit, a permit for a scope, and a call of an empty
+//! An operation in a scope is also set beside two exchanges of a word that nobody else touches: what it takes to
+//! say that a CPU is in use, and that it is not, so that another thread may have it. The limit is such a mutex pair for a permit, a permit for a scope, and a call of an empty
 //! function for an operation.
 
 #![forbid(unsafe_code)]
@@ -11,10 +12,11 @@
 use std::convert::Infallible;
 use std::hint::black_box;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 use tenferro_arbiter::Request;
-use tenferro_bench_limits::empty_call;
+use tenferro_bench_limits::{empty_call, exchange_twice};
 use tenferro_benches::{Case, Contender, Suite, scoped};
 use tenferro_cpu::CpuBackend;
 use tenferro_scope::Breadth;
@@ -23,12 +25,12 @@ fn main() -> ExitCode {
     Suite::main("admission", |suite| {
         for budget in [1, 2] {
             let mut case = |name: &str, ours: Contender<'static>, limit: Contender<'static>| {
-                suite.case(&format!("{name}/budget-{budget}"), budget, |name, threads| Case {
-                    name,
-                    threads,
-                    ours,
-                    limit,
-                    peers: vec![mutex(), install(threads)],
+                suite.case(&format!("{name}/budget-{budget}"), budget, |name, threads| {
+                    let mut peers = vec![mutex(), install(threads)];
+                    if name.starts_with("operation/in-scope") {
+                        peers.push(exchanges());
+                    }
+                    Case { name, threads, ours, limit, peers }
                 });
             };
             case("permit/acquire-release", permit(budget), mutex());
@@ -86,6 +88,11 @@ fn function() -> Contender<'static> {
 fn mutex() -> Contender<'static> {
     let mutex = Mutex::new(0_u64);
     Contender::repeated("mutex", move || *mutex.lock() += black_box(1))
+}
+
+fn exchanges() -> Contender<'static> {
+    let word = AtomicU64::new(0);
+    Contender::repeated("two exchanges", move || exchange_twice(black_box(&word)))
 }
 
 fn install(threads: usize) -> Contender<'static> {

@@ -220,49 +220,66 @@ impl Core {
         let mut ledger = self.lock_slowly();
         // What the seat still has joins the pool, so that the request is like any other.
         ledger.empty(self, seat);
+        // Before the queue is longer by this request: alone it passes nobody.
+        let came_at = match form {
+            Form::Wait(_) => ledger.come_to(self, seat),
+            Form::Try | Form::Overcommit => None,
+        };
         let (who, label) = (Who::Thread(seat.slot()), seat.label());
         let number = ledger.queue.push(demand, |class| Waiting::new(who, class, demand.max, label));
         match form {
             Form::Try | Form::Overcommit => ledger.admit_at_once(self, seat, number, form)?,
             Form::Wait(patience) => {
                 ledger.dispatch(self, Some(number));
+                ledger.go_from(came_at, false);
                 let granted = ledger.queue.get(number).map(|waiting| &waiting.stage);
                 if let Some(Stage::Queued) = granted {
                     ledger.unlist(seat.slot());
                     self.wait(ledger, number, seat, patience, limit)?;
                 } else {
                     ledger.queue.forget(number);
+                    if came_at.is_some() {
+                        ledger.begin_turn(self, seat);
+                    }
                 }
             }
         }
         Ok(seat.load())
     }
 
-    /// Ends an operation or a permit that somebody waits for, or that is bound.
+    /// Ends an operation or a permit that somebody waits for, or that is bound. Answers after how many more
+    /// operations the thread looks here again, if its turn goes on.
     #[cold]
-    pub(super) fn leave(&self, seat: &Seat, ending: Ending) -> Word {
+    pub(super) fn leave(&self, seat: &Seat, ending: Ending) -> (Word, Option<u32>) {
         if self.is_orphaned() {
-            return seat.set(|word| ending.after(word));
+            return (seat.set(|word| ending.after(word)), None);
         }
         let mut ledger = self.lock_slowly();
-        let pass = ledger.may_pass(self, seat);
+        let came_at = ledger.come_to(self, seat);
+        let turn = ledger.turn(self, seat, ending);
+        let comes_back =
+            turn.is_none() && ending == Ending::Release && ledger.comes_back(self, seat);
+        let keeps = turn.map_or(0, |turn| turn.keeps);
         let keep = |word: Word| {
             let next = ending.after(word);
-            let keeps = pass || (ending == Ending::Loan && word.is_fixed());
-            if keeps { next } else { next.emptied() }
+            let stays = ending == Ending::Loan && word.is_fixed();
+            if stays { next } else { next.with_less_spare(next.spare().saturating_sub(keeps)) }
         };
         let before = seat.update(|word| Some(keep(word))).unwrap_or_else(|word| word);
         if ending == Ending::Release {
             ledger.entry_mut(seat.slot()).bound = None;
         }
         let after = keep(before);
-        self.pool.put(before.tokens() - after.spare());
-        if pass {
-            ledger.statistics.passes += 1;
-        } else {
+        let freed = before.tokens() - after.spare();
+        self.pool.put(freed);
+        ledger.statistics.passes += u64::from(turn.is_some());
+        if !comes_back && (turn.is_none() || freed > 0) {
+            ledger.in_turn = turn.map(|_| seat.slot());
             ledger.dispatch(self, None);
+            ledger.in_turn = None;
         }
-        after
+        ledger.go_from(came_at, comes_back);
+        (after, turn.map(|turn| turn.operations))
     }
 
     /// Starts the next operation of a lent permit that has no CPU at hand.

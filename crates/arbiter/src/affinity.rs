@@ -97,3 +97,29 @@ mod system {
         Err(io::Error::new(io::ErrorKind::Unsupported, "this platform has no affinity masks"))
     }
 }
+
+/// The CPU that the calling thread is on, where the system says so without a call into it. A hint.
+#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
+pub(super) fn current_cpu() -> Option<usize> {
+    // SAFETY: it takes no argument and has no precondition.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// Unknown.
+#[cfg(not(any(target_os = "linux", loom, shuttle)))]
+pub(super) fn current_cpu() -> Option<usize> {
+    None
+}
+
+/// The only one: an interleaving is what a model chooses.
+#[cfg(loom)]
+pub(super) fn current_cpu() -> Option<usize> {
+    Some(0)
+}
+
+/// One of two, at random.
+#[cfg(shuttle)]
+pub(super) fn current_cpu() -> Option<usize> {
+    use shuttle::rand::Rng;
+    Some(shuttle::rand::thread_rng().gen_range(0..2))
+}

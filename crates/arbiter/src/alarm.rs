@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use crate::admission::Core;
 use crate::error::Error;
 use crate::ledger::Ledger;
-use crate::snapshot::WaitReason;
 use crate::sync;
 use crate::waiting::{Stage, Watch, Who};
 
@@ -107,7 +106,7 @@ impl Ledger {
 
     /// The oldest request that can be passed, if it is a future's and its budget is not known to be spent.
     fn oldest_passed_future(&self) -> Option<(u64, Instant)> {
-        let number = self.queue.oldest(|reason| !matches!(reason, WaitReason::Provider(_)))?;
+        let number = self.oldest_passed()?;
         let waiting = self.queue.get(number)?;
         match waiting.who {
             Who::Future(_) => Some((number, waiting.budget_end?)),
@@ -126,7 +125,7 @@ impl Ledger {
             && end <= now
         {
             if let Some(waiting) = self.queue.get_mut(number) {
-                waiting.budget_end = None;
+                (waiting.budget_end, waiting.passed_before) = (None, None);
             }
             self.dispatch(core, None);
         }

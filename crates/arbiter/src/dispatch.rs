@@ -1,13 +1,13 @@
 //! The decisions, all under the lock: who may run, how wide, who is told, who may pass.
 //!
-//! It never waits and never looks at a clock, except to end a pass. Invariant, whenever the lock is
-//! let go: every waiter that could run has its grant; every seat whose CPUs a waiter lacks is
-//! marked WANTED, so that the end of its operation comes back here.
+//! It never waits and never looks at a clock. Invariant, whenever the lock is
+//! let go: every waiter that could run has its grant, unless the CPUs are those of a thread in its turn (see `turn`);
+//! every seat whose CPUs a waiter lacks is marked WANTED, so that the end of its operation comes back here.
 
 use crate::admission::{Core, Form};
 use crate::cpu_set::CpuSet;
 use crate::error::{Error, Result};
-use crate::ledger::{Demand, Ledger, take_spare};
+use crate::ledger::{Demand, Entry, Ledger, take_spare};
 use crate::matching::Matching;
 use crate::queue::Class;
 use crate::request::{ClaimKind, ProviderKey};
@@ -15,9 +15,6 @@ use crate::seat::{Seat, Word};
 use crate::snapshot::WaitReason;
 use crate::trace::WaitOutcome;
 use crate::waiting::Stage;
-
-/// A thread may pass a waiter if it starts that many operations within the bypass budget.
-const PASSING_PACE: u32 = 4;
 
 impl Ledger {
     /// Grants whatever can be granted, oldest first, and marks the seats that the others wait for.
@@ -47,7 +44,7 @@ impl Ledger {
         self.queue.begin_round();
         while let Some(number) = self.queue.next_candidate() {
             match self.try_grant(core, number) {
-                Ok(slot) => {
+                Ok((number, slot)) => {
                     self.record_wait(core, number, WaitOutcome::Granted);
                     self.queue.grant(number, slot);
                     if caller != Some(number) {
@@ -132,15 +129,21 @@ impl Ledger {
             && !matches!(reason, WaitReason::Provider(_) | WaitReason::CpuSet)
     }
 
-    /// Grants a request if it can run now and delays no older one; answers on which seat.
-    fn try_grant(&mut self, core: &Core, number: u64) -> std::result::Result<usize, WaitReason> {
+    /// Grants a request if it can run now and delays no older one, or in its place a younger one that needs
+    /// the same; answers which, and on which seat.
+    fn try_grant(
+        &mut self,
+        core: &Core,
+        oldest: u64,
+    ) -> std::result::Result<(u64, usize), WaitReason> {
+        let number = self.next_of(core, oldest);
         let waiting = self.queue.get(number).expect("invariant: a candidate is in the queue");
         let slot = waiting.slot();
         let demand = Demand { max: waiting.max, ..self.queue.class_of(waiting).demand.clone() };
         if let Some(claim) = demand.claim.filter(|_| self.holders_against(&demand)) {
             return Err(WaitReason::Provider(claim.key));
         }
-        if !self.fits_beside_older(core, number, &demand) {
+        if !self.fits_beside_older(core, oldest, &demand) {
             return Err(WaitReason::OlderWaiters);
         }
         let limit = self.widest(core, slot, &demand);
@@ -165,8 +168,14 @@ impl Ledger {
         let fixed = |word: Word| if demand.is_fixed() { word.with_fixed() } else { word };
         let _ = self.entry(slot).seat.update(|word| Some(fixed(word.granted(cpus))));
         self.bind(slot, &demand);
-        self.entry_mut(slot).granted = number;
-        Ok(slot)
+        let entry = self.entry_mut(slot);
+        (entry.granted, entry.passes) = (number, number != oldest);
+        if number != oldest {
+            self.statistics.passes += 1;
+        }
+        // It is for one of them.
+        self.place = None;
+        Ok((number, slot))
     }
 
     fn bind(&mut self, slot: usize, demand: &Demand) {
@@ -277,10 +286,12 @@ impl Ledger {
         share.min(left).clamp(demand.min, demand.max)
     }
 
-    /// An equal share for everyone who runs, beside the seat on `slot`, and `requesters` more.
-    fn share(&self, core: &Core, slot: Option<usize>, requesters: u32) -> u32 {
+    /// An equal share for everyone who runs, or is in a turn, beside the seat on `slot`, and `requesters` more.
+    pub(super) fn share(&self, core: &Core, slot: Option<usize>, requesters: u32) -> u32 {
         let others = self.entries().filter(|entry| Some(entry.seat.slot()) != slot);
-        let busy = others.filter(|entry| entry.seat.load().is_busy()).count() as u32;
+        let runs =
+            |entry: &&Entry| entry.seat.load().is_busy() || self.in_turn == Some(entry.seat.slot());
+        let busy = others.filter(runs).count() as u32;
         core.capacity().div_ceil(busy.saturating_add(requesters).max(1))
     }
 
@@ -324,39 +335,6 @@ impl Ledger {
             }
         });
         cpus
-    }
-
-    /// Notes when the operation that a waiter was woken for starts.
-    pub(super) fn set_pace(&mut self, core: &Core, seat: &Seat) {
-        if !core.policy().bypass.is_zero() {
-            let before = seat.load().generation().wrapping_sub(1);
-            self.entry_mut(seat.slot()).pace = Some((core.clock().now(), before));
-        }
-    }
-
-    /// Whether the thread that ends an operation on `seat` may keep its CPUs for its next one.
-    ///
-    /// It may if it runs short operations in a row, holds no more than its share, and the oldest
-    /// waiter's budget is not spent. That waiter looks again by itself when it is.
-    pub(super) fn may_pass(&mut self, core: &Core, seat: &Seat) -> bool {
-        let bypass = core.policy().bypass;
-        if bypass.is_zero() {
-            return false;
-        }
-        // Whoever waits for a provider does not wait for this seat.
-        let passed = |reason| !matches!(reason, WaitReason::Provider(_));
-        let oldest = self.queue.oldest(passed).and_then(|number| self.queue.get(number));
-        let Some(end) = oldest.and_then(|oldest| oldest.budget_end) else { return false };
-        let word = seat.load();
-        let share = self.share(core, Some(seat.slot()), self.queue.len().saturating_add(1));
-        let now = core.clock().now();
-        let entry = self.entry_mut(seat.slot());
-        let before = entry.pace.replace((now, word.generation()));
-        let Some((then, generation)) = before else { return false };
-        let operations = word.generation().wrapping_sub(generation) & 0xff_ffff;
-        let short = operations > 0
-            && now.saturating_duration_since(then) / operations * PASSING_PACE < bypass;
-        short && now < end && word.tokens() <= share && entry.bound.is_none()
     }
 }
 

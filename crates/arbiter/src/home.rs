@@ -21,6 +21,9 @@ const MOST_KEPT: usize = 3;
 /// Of the operations that could do with more CPUs, every how many-th looks for those of idle threads.
 const GROWTH_PERIOD: u32 = 16;
 
+/// No count of operations: the thread is in no turn.
+const NO_LOOK: u32 = u32::MAX;
+
 /// When an operation that has fewer CPUs than it could use looks at other threads' seats.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Growth {
@@ -85,6 +88,8 @@ pub(super) struct Home {
     bond: Cell<Bond>,
     /// The last operation found no CPU even under the lock.
     starved: Cell<bool>,
+    /// The operation count at which the thread's turn is looked at, or [`NO_LOOK`].
+    look_at: Cell<u32>,
     /// The seat of the permit that this one is a share of, to which its CPUs go back.
     origin: Cell<Option<Arc<Seat>>>,
     numbers: OwnerNumbers,
@@ -102,6 +107,7 @@ impl Home {
             max: Cell::new(1),
             bond: Cell::new(Bond::None),
             starved: Cell::new(false),
+            look_at: Cell::new(NO_LOOK),
             origin: Cell::new(None),
             owner: Cell::new(numbers.draw()),
             numbers,
@@ -357,7 +363,7 @@ impl Home {
         } else {
             self.word.set(match self.origin.take() {
                 Some(origin) => self.core.hand_back(&self.seat, &origin),
-                None => self.core.leave(&self.seat, Ending::Release),
+                None => self.core.leave(&self.seat, Ending::Release).0,
             });
             self.bond.set(Bond::None);
         }
@@ -366,16 +372,25 @@ impl Home {
     #[inline]
     fn leave(&self, ending: Ending) {
         let mut word = self.word.get();
+        if word.generation() == self.look_at.get() {
+            return self.leave_slowly(ending);
+        }
         loop {
             let next = ending.after(word);
             match self.seat.shift(word, next) {
                 Ok(()) => return self.word.set(next),
-                Err(found) if found.is_wanted() => {
-                    return self.word.set(self.core.leave(&self.seat, ending));
-                }
+                Err(found) if found.is_wanted() => return self.leave_slowly(ending),
                 Err(found) => word = found,
             }
         }
+    }
+
+    #[cold]
+    fn leave_slowly(&self, ending: Ending) {
+        let (word, operations) = self.core.leave(&self.seat, ending);
+        self.word.set(word);
+        let look = |operations| word.later(operations);
+        self.look_at.set(operations.map_or(NO_LOOK, look));
     }
 }
 

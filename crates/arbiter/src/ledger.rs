@@ -16,6 +16,7 @@ use crate::queue::Queue;
 use crate::request::{ClaimKind, Exclusivity, ProviderClaim, Request};
 use crate::seat::{Seat, Word};
 use crate::snapshot::{HolderInfo, HolderState, Snapshot, Statistics};
+use crate::turn::{Pace, Passing, Place};
 use crate::waiting::Waiting;
 
 /// A request that was checked against an arbiter.
@@ -116,8 +117,14 @@ pub(super) struct Entry {
     pub(super) kept_for: Option<(u64, Instant)>,
     /// When the permit was first seen.
     seen: Option<(ExecutionOwner, Instant)>,
-    /// When the thread last left or was woken under the lock, and its operation count before.
-    pub(super) pace: Option<(Instant, u32)>,
+    /// Its turn, from its first look under the lock on.
+    pub(super) pace: Option<Pace>,
+    /// The CPU that its thread was on when it was last under the lock, where the system says.
+    pub(super) cpu: Option<usize>,
+    /// Whether its operation, or the CPUs that it keeps, pass an older waiter.
+    pub(super) passes: bool,
+    /// Whether its thread asked again at once when it last left CPUs to others.
+    pub(super) returns: bool,
     /// Its place among the listed seats.
     listed: Option<usize>,
 }
@@ -133,6 +140,9 @@ impl Entry {
             kept_for: None,
             seen: None,
             pace: None,
+            cpu: None,
+            passes: false,
+            returns: false,
             listed: None,
         }
     }
@@ -195,8 +205,16 @@ pub(super) struct Ledger {
     pub(super) statistics: Statistics,
     /// Whether the pool is closed to the fast path.
     pub(super) closed: bool,
+    /// The slot of a thread that is between two operations of its turn and keeps its share, while others are served.
+    pub(super) in_turn: Option<usize>,
+    /// Where CPUs come free, while those who wait are served.
+    pub(super) place: Option<Place>,
+    /// The time in which waiters were passed.
+    pub(super) passing: Passing,
     /// Overcommitted operations of seats that are gone.
     overcommits: u64,
+    /// Sleepers to be woken once the lock is let go.
+    pub(super) rings: Vec<Arc<Seat>>,
     /// Futures to be called once the lock is let go.
     pub(super) wakers: Vec<Waker>,
     pub(super) alarm: Alarm,
@@ -212,7 +230,11 @@ impl Ledger {
             queue: Queue::default(),
             statistics: Statistics::default(),
             closed: false,
+            in_turn: None,
+            place: None,
+            passing: Passing::default(),
             overcommits: 0,
+            rings: Vec::new(),
             wakers: Vec::new(),
             alarm: Alarm::default(),
         }

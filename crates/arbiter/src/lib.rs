@@ -13,6 +13,8 @@ mod affinity;
 mod alarm;
 mod allowed;
 mod arbiter;
+#[cfg(not(any(loom, shuttle)))]
+mod bell;
 mod cancel;
 mod cgroup;
 mod clock;
@@ -41,6 +43,7 @@ mod sync;
 mod task;
 mod topology;
 mod trace;
+mod turn;
 mod waiting;
 
 pub use affinity::{current_affinity, pin_current_thread};

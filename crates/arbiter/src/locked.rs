@@ -32,6 +32,7 @@ impl<'a> Locked<'a> {
             drop(self);
             return core.lock();
         }
+        self.statistics.sleeps += 1;
         self.set_alarm();
         let guard = self.guard.take().expect("invariant: the guard leaves last");
         Self::new(core, seat.bell.wait(core.mutex(), guard, wake))
@@ -49,7 +50,7 @@ impl<'a> Locked<'a> {
     }
 
     fn has_calls(&self) -> bool {
-        !self.wakers.is_empty()
+        !self.wakers.is_empty() || !self.rings.is_empty()
     }
 
     fn set_alarm(&mut self) {
@@ -80,8 +81,10 @@ impl Drop for Locked<'_> {
             return;
         }
         self.set_alarm();
-        let wakers = std::mem::take(&mut self.wakers);
+        let (rings, wakers) = (std::mem::take(&mut self.rings), std::mem::take(&mut self.wakers));
         self.guard = None;
+        // Whoever wakes wants the lock.
+        rings.iter().for_each(|seat| seat.bell.ring());
         if !wakers.is_empty() {
             wake_all(wakers);
         }

@@ -35,6 +35,11 @@ impl Class {
         self.order.partition_point(|&other| other < number) as u32
     }
 
+    /// Its requests, oldest first.
+    pub(super) fn order(&self) -> impl Iterator<Item = u64> {
+        self.order.iter().copied()
+    }
+
     /// How many of its requests wait.
     pub(super) fn len(&self) -> u32 {
         self.order.len() as u32

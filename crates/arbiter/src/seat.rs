@@ -58,6 +58,11 @@ impl Word {
         ((self.0 & GEN) >> GEN_SHIFT) as u32
     }
 
+    /// The generation after so many more operations.
+    pub(super) const fn later(self, operations: u32) -> u32 {
+        self.generation().wrapping_add(operations) & (GEN >> GEN_SHIFT) as u32
+    }
+
     #[inline]
     pub(super) const fn is_held(self) -> bool {
         self.0 & HELD != 0

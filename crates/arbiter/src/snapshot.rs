@@ -111,7 +111,8 @@ pub struct Statistics {
     pub notifications: u64,
     /// Waiters that were woken with their grant in hand.
     pub hand_offs: u64,
-    /// Releases that kept their CPUs although somebody waited, within the bypass budget.
+    /// Releases that kept their CPUs although somebody waited, and grants ahead of an older waiter, within the
+    /// bypass budget.
     pub passes: u64,
     /// Operations that ran without a CPU of their own.
     pub overcommits: u64,

@@ -12,8 +12,7 @@ pub(super) use model::*;
 
 #[cfg(not(any(loom, shuttle)))]
 mod production {
-    use std::time::Instant;
-
+    pub(crate) use crate::bell::Bell;
     pub(crate) use parking_lot::MutexGuard;
     pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
     pub(crate) use std::thread_local;
@@ -38,32 +37,6 @@ mod production {
 
         pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
             self.0.try_lock()
-        }
-    }
-
-    /// Where one waiter sleeps.
-    #[derive(Debug, Default)]
-    pub(crate) struct Bell(parking_lot::Condvar);
-
-    impl Bell {
-        pub(crate) fn ring(&self) {
-            self.0.notify_one();
-        }
-
-        /// Sleeps until rung, or until `wake`; it may also wake for no reason.
-        pub(crate) fn wait<'a, T>(
-            &self,
-            _lock: &'a Mutex<T>,
-            mut guard: MutexGuard<'a, T>,
-            wake: Option<Instant>,
-        ) -> MutexGuard<'a, T> {
-            match wake {
-                Some(wake) => {
-                    self.0.wait_until(&mut guard, wake);
-                }
-                None => self.0.wait(&mut guard),
-            }
-            guard
         }
     }
 }

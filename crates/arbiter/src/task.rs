@@ -232,7 +232,7 @@ impl Ledger {
         let max = home.max();
         let entry = self.entry_mut(seat.slot());
         (entry.bound, entry.granted) = (bound, number);
-        self.set_pace(core, seat);
+        self.begin_turn(core, seat);
         let word = seat.load();
         home.settle(word, word.active().min(max), bond);
         // What the seat had of its own may be what others wait for.

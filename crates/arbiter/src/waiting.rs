@@ -8,6 +8,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::admission::Core;
+use crate::affinity;
 use crate::error::{Error, Result};
 use crate::ledger::{Entry, Ledger};
 use crate::locked::Locked;
@@ -18,9 +19,7 @@ use crate::request::Label;
 use crate::seat::Seat;
 use crate::snapshot::{HolderInfo, WaitReason, WaiterInfo};
 use crate::trace::WaitOutcome;
-
-/// A waiter that is not the oldest leaves the look at the end of its budget to luck for this part.
-const BUDGET_PARTS: u32 = 8;
+use crate::turn::budget_of;
 
 /// How often, within the wait limit, a waiter looks whether the holders run. Seldom: on a busy
 /// machine a process may get no CPU for a while.
@@ -64,15 +63,26 @@ pub(super) struct Waiting {
     pub(super) max: u32,
     pub(super) stage: Stage,
     pub(super) label: Label,
-    /// Until when it may be passed; `None` until it waits.
+    /// Until when those who pass it may keep CPUs at hand; `None` until it waits.
     pub(super) budget_end: Option<Instant>,
+    /// The time in which waiters were passed before it was one; `None` if it may not be passed.
+    pub(super) passed_before: Option<Duration>,
     /// Since when it waits.
     pub(super) since: Option<Instant>,
 }
 
 impl Waiting {
     pub(super) fn new(who: Who, class: usize, max: u32, label: Label) -> Self {
-        Self { who, class, max, stage: Stage::Queued, label, budget_end: None, since: None }
+        Self {
+            who,
+            class,
+            max,
+            stage: Stage::Queued,
+            label,
+            budget_end: None,
+            passed_before: None,
+            since: None,
+        }
     }
 
     /// The seat of the thread that waits.
@@ -81,6 +91,11 @@ impl Waiting {
             Who::Thread(slot) => Some(slot),
             Who::Future(_) => None,
         }
+    }
+
+    /// Whether a thread sleeps for it.
+    pub(super) fn sleeps(&self) -> bool {
+        matches!((&self.who, &self.stage), (Who::Thread(_), Stage::Queued))
     }
 
     fn waited(&self, now: Instant) -> Duration {
@@ -193,19 +208,25 @@ impl Ledger {
         self.statistics.waits += 1;
         self.observe(now);
         let bypass = core.policy().bypass;
+        let before = self.passing.total(now);
         let waiting = self.queue.get_mut(number).expect("invariant: whoever waits is known");
         waiting.since = Some(now);
+        let slot = waiting.slot();
         if !bypass.is_zero() {
-            waiting.budget_end = Some(now + (bypass - bypass / BUDGET_PARTS));
+            waiting.budget_end = Some(now + budget_of(bypass));
+            waiting.passed_before = Some(before);
+        }
+        if let Some(slot) = slot.filter(|_| !bypass.is_zero()) {
+            self.note_return(core, slot, now);
+            self.entry_mut(slot).cpu = affinity::current_cpu();
         }
     }
 
-    /// When a waiting thread must look whether it was passed.
+    /// When a waiting thread looks itself: those who passed it should have served it by then, unless they stopped.
     fn first_look(&self, core: &Core, number: u64) -> Option<Instant> {
+        let bypass = core.policy().bypass;
         let end = self.queue.get(number)?.budget_end?;
-        // The oldest looks first; if the others are served in time, they need not wake for it.
-        let oldest = self.queue.oldest(|_| true) == Some(number);
-        Some(if oldest { end } else { end + core.policy().bypass / BUDGET_PARTS })
+        Some(end + (bypass - budget_of(bypass)))
     }
 
     /// A request has waited long enough: answers how long, and for whom.
@@ -249,7 +270,8 @@ impl Ledger {
             Who::Thread(slot) => {
                 let slot = *slot;
                 self.list(slot);
-                self.entry(slot).seat.bell.ring();
+                let seat = Arc::clone(&self.entry(slot).seat);
+                self.rings.push(seat);
             }
             Who::Future(waker) => self.wakers.extend(waker.take()),
         }
@@ -264,7 +286,7 @@ impl Ledger {
         match self.queue.forget(number).map(|waiting| waiting.stage) {
             Some(Stage::Refused(error)) => Some(Err(error)),
             _ => {
-                self.set_pace(core, seat);
+                self.begin_turn(core, seat);
                 Some(Ok(()))
             }
         }
@@ -311,7 +333,6 @@ impl Core {
             }
             let poll = limit.map(|limit| watch.next_look(limit));
             let wake = [look, poll, deadline].into_iter().flatten().min();
-            ledger.statistics.sleeps += 1;
             ledger = ledger.sleep(seat, wake.map(|wake| self.clock().real(wake)));
             let Some(wake) = wake else { continue };
             let queued = ledger.queue.get(number).map(|waiting| &waiting.stage);

@@ -95,6 +95,34 @@ pub(super) fn paths(repository: &Repository, breaches: &mut Vec<String>) {
     }
 }
 
+pub(super) fn test_names(repository: &Repository, breaches: &mut Vec<String>) {
+    let texts = || repository.sources.iter().map(|source| source.text.as_str());
+    let tests: BTreeSet<&str> = texts().flat_map(functions).collect();
+    for (document, number, line) in lines(repository) {
+        let words = line.split('`').skip(1).step_by(2);
+        for word in words.filter(|word| is_test_name(word) && !tests.contains(word)) {
+            breaches.push(format!("{}:{number} names the test `{word}`", document.path));
+        }
+    }
+}
+
+/// The names of the functions in a source file.
+fn functions(text: &str) -> impl Iterator<Item = &str> {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices("fn ").map(move |(at, start)| {
+        let rest = &text[at + start.len()..];
+        rest.split(|c| !word(c)).next().unwrap_or_default()
+    })
+}
+
+/// Whether a word names the promise (`x10_`) or the case (`f49_`) that a test keeps, and more.
+fn is_test_name(word: &str) -> bool {
+    let Some((number, rest)) = word.split_once('_') else { return false };
+    let digits = number.strip_prefix(['x', 'f']).unwrap_or_default();
+    let name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()) && rest.chars().all(name)
+}
+
 /// Every line of every document but the change log, which speaks of the past.
 fn lines(repository: &Repository) -> impl Iterator<Item = (&Document, usize, &str)> {
     let current = |document: &&Document| document.path != "CHANGELOG.md";
@@ -118,6 +146,7 @@ fn resolve(folder: &str, target: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::source::Source;
     use super::super::super::workspace::Member;
     use super::*;
 
@@ -185,6 +214,22 @@ mod tests {
         let good = "`crates/cpu`, `crates/cpu/`, `crates/*/src`, `crates/NAME X`, crates/gone";
         assert_eq!(breaches(paths, "README.md", good), Vec::<String>::new());
         assert_eq!(breaches(paths, "README.md", "`crates/gone`").len(), 1);
+    }
+
+    #[test]
+    fn a_test_that_does_not_exist_is_found() {
+        let code = "#[test]\nfn x10_one_entry() {}";
+        let source = Source::new("crates/cpu/tests/a.rs", code);
+        let text = "`x10_one_entry`, `x11_gone`, `f64`, `x1`, x12_plain, `x_axis`";
+        let document = Document { path: "README.md".to_owned(), text: text.to_owned() };
+        let repository = Repository {
+            documents: vec![document],
+            sources: vec![source],
+            ..Repository::default()
+        };
+        let mut found = Vec::new();
+        test_names(&repository, &mut found);
+        assert_eq!(found, ["README.md:1 names the test `x11_gone`"]);
     }
 
     #[test]

@@ -7,12 +7,16 @@
 //!
 //! A case is called `work/k-callers/budget`. With eight callers of one thread, two such callers
 //! are a peer too: they fill the CPUs, so that six more should change nothing.
+//!
+//! `fairness` is no comparison: eight equal callers run for two seconds, and the CPU time of the one
+//! that got most is printed over that of the one that got least.
 
 #![forbid(unsafe_code)]
 
 use std::hint::black_box;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
@@ -37,6 +41,7 @@ fn main() -> ExitCode {
         // Long enough that the callers' start and end are a thousandth of it.
         let plan = suite.plan_mut();
         plan.sample = plan.sample.max(Duration::from_millis(20));
+        suite.figure("fairness/8-callers/1", fairness);
         for budget in [1, 2] {
             for work in WORKS {
                 for callers in CALLERS {
@@ -111,6 +116,42 @@ fn case(
     let runnable = if work.wide { callers * threads } else { callers };
     let limit = best_schedule(work, callers, runnable.min(cpus));
     Case { name, threads, ours: called("ours", jobs(callers)), limit, peers }
+}
+
+/// For how long callers are compared.
+const WHILE: Duration = Duration::from_secs(2);
+
+/// CPU time of equal callers, each with products of its own.
+fn fairness() -> String {
+    let callers = CALLERS[CALLERS.len() - 1];
+    let gate = Barrier::new(callers);
+    let times: Vec<Option<u64>> = std::thread::scope(|scope| {
+        let own = |_| {
+            scope.spawn(|| {
+                let mut job = products(1, 64);
+                gate.wait();
+                let (begin, end) = (cpu_time(), Instant::now() + WHILE);
+                while Instant::now() < end {
+                    job();
+                }
+                Some(cpu_time()? - begin?)
+            })
+        };
+        let threads: Vec<_> = (0..callers).map(own).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a caller's jobs succeed")).collect()
+    });
+    let Some(times) = times.into_iter().collect::<Option<Vec<u64>>>() else {
+        return "this system does not tell a thread's CPU time".to_owned();
+    };
+    let (least, most) = (times.iter().min().copied(), times.iter().max().copied());
+    let [least, most] = [least, most].map(|ns| ns.unwrap_or_default() as f64 / 1e6);
+    format!("CPU time {least:.1} to {most:.1} ms in {WHILE:?}: {:.3} x", most / least)
+}
+
+/// The calling thread's CPU time in nanoseconds, where the system tells it.
+fn cpu_time() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok()
 }
 
 /// Each caller on a thread of its own with its share of the jobs.

@@ -2,11 +2,15 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::SeqCst;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use shuttle::future::block_on;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
-use tenferro_arbiter::{Arbiter, ClaimKind, CpuSet, Error, ProviderClaim, ProviderKey, Request};
+use tenferro_arbiter::{
+    Arbiter, ClaimKind, CpuSet, Error, Patience, ProviderClaim, ProviderKey, Request,
+};
 
 use super::Model;
 
@@ -134,6 +138,25 @@ pub(super) fn panicking(model: &Model) {
         resume_unwind(Box::new(permit.width()));
     }));
     assert_eq!(outcome.unwrap_err().downcast_ref::<usize>(), Some(&1));
+}
+
+/// A future that is polled whenever it is called.
+pub(super) fn future(model: &Model) {
+    for _ in 0..2 {
+        let request = Request::up_to(1 + below(model.cpus()));
+        let permit = block_on(model.arbiter.acquire_async(&request, &Patience::unlimited()));
+        model.books.operate(&permit.unwrap(), model.cpus());
+    }
+}
+
+/// A future that is dropped after its first poll, granted or not.
+pub(super) fn dropped_future(model: &Model) {
+    let mut future = model.arbiter.acquire_async(&Request::one_thread(), &Patience::unlimited());
+    let permit = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    thread::yield_now();
+    if let Poll::Ready(permit) = permit {
+        model.books.operate(&permit.unwrap(), model.cpus());
+    }
 }
 
 /// Holds a CPU until the narrow request behind the wide one has run.

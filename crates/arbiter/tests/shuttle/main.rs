@@ -11,10 +11,12 @@ mod bodies;
 mod books;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
+use shuttle::rand::{Rng, thread_rng};
 use shuttle::thread;
-use tenferro_arbiter::{Arbiter, CpuSet, FairArbiter, Policy};
+use tenferro_arbiter::{Arbiter, Clock, CpuSet, FairArbiter, Policy};
 
 use books::Books;
 
@@ -23,6 +25,28 @@ const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
 /// Preemptions in a PCT schedule.
 const DEPTH: usize = 4;
+
+/// A clock that stands or jumps whenever somebody looks. Of those who sleep until a later moment, some wake at once
+/// and others never do.
+struct JumpingClock {
+    start: Instant,
+    seconds: AtomicU64,
+}
+
+impl Clock for JumpingClock {
+    fn now(&self) -> Instant {
+        let jump = thread_rng().gen_range(0..4) * thread_rng().gen_range(0..12);
+        self.start + Duration::from_secs(self.seconds.fetch_add(jump, Relaxed) + jump)
+    }
+
+    fn cpu_time(&self) -> Option<Duration> {
+        None
+    }
+
+    fn real(&self, _wake: Instant) -> Instant {
+        if thread_rng().gen_ratio(1, 4) { self.start } else { self.start + FOR_EVER }
+    }
+}
 
 /// An arbiter, and what an outside observer believes of it.
 struct Model {
@@ -37,6 +61,14 @@ impl Model {
         Arc::new(Self { arbiter, books: Books::default() })
     }
 
+    /// With a bypass budget that ends at random.
+    fn with_jumping_clock(cpus: usize) -> Arc<Self> {
+        let policy = Policy { wait_limit: None, bypass: Duration::from_secs(100), capacity: None };
+        let clock = JumpingClock { start: Instant::now(), seconds: AtomicU64::new(0) };
+        let arbiter = FairArbiter::with_clock(CpuSet::first(cpus), policy, clock).unwrap();
+        Arc::new(Self { arbiter, books: Books::default() })
+    }
+
     fn cpus(&self) -> usize {
         self.arbiter.capacity()
     }
@@ -47,10 +79,14 @@ type Body = fn(&Model);
 /// Runs what `bodies` do to an arbiter over `cpus` under many schedules, every body on a thread of its own that ends
 /// with it.
 fn check(schedules: usize, cpus: usize, bypass: Duration, bodies: &'static [Body]) {
+    explore(schedules, move || run_once(&Model::new(cpus, bypass), bodies));
+}
+
+fn explore(schedules: usize, model: impl Fn() + Copy + Send + Sync + 'static) {
     let more = std::env::var("MODEL_ITERATIONS").map_or(1, |text| text.parse().unwrap());
     let schedules = schedules * more;
-    shuttle::check_random(move || run_once(&Model::new(cpus, bypass), bodies), schedules / 2);
-    shuttle::check_pct(move || run_once(&Model::new(cpus, bypass), bodies), schedules / 2, DEPTH);
+    shuttle::check_random(model, schedules / 2);
+    shuttle::check_pct(model, schedules / 2, DEPTH);
 }
 
 fn run_once(model: &Arc<Model>, bodies: &'static [Body]) {
@@ -106,6 +142,23 @@ fn x28_a_thread_that_ends_serves_those_it_passed() {
     const NARROW: &[Body] = &[bodies::narrow, bodies::narrow, bodies::narrow];
     check(20_000, 1, FOR_EVER, NARROW);
     check(10_000, 2, FOR_EVER, NARROW);
+}
+
+/// Turns, hand-overs by place and threads that are expected back, as a clock that jumps brings them about; with
+/// scopes, which lend meanwhile.
+#[test]
+fn x28_turns_lose_no_wake_up() {
+    const BODIES: &[Body] = &[bodies::narrow, bodies::narrow, bodies::scope, bodies::narrow];
+    explore(20_000, || run_once(&Model::with_jumping_clock(1), BODIES));
+    explore(20_000, || run_once(&Model::with_jumping_clock(2), BODIES));
+}
+
+#[test]
+fn x28_futures_wait_beside_threads() {
+    const BODIES: &[Body] =
+        &[bodies::future, bodies::future, bodies::dropped_future, bodies::narrow, bodies::wide];
+    check(20_000, 2, Duration::ZERO, BODIES);
+    check(10_000, 2, FOR_EVER, BODIES);
 }
 
 #[test]

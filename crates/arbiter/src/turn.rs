@@ -1,0 +1,255 @@
+//! A turn: how long a thread that runs short operations in a row goes on although others wait, and who of
+//! them is next.
+//!
+//! A hand-over for every operation would be a thread switch for every operation. So whoever was granted CPUs
+//! keeps them for a turn of several operations. And a thread that wakes where another one runs leaves a CPU
+//! idle until the system has noticed, which costs more than the switch: so a turn ends in favor of
+//! a waiter that slept on the very CPU which comes free, if that is near enough to the order of arrival.
+//!
+//! A thread that is expected back at once is queued before it wakes the next one.
+//!
+//! All of this passes older waiters, within one budget. Invariant: the time in which anybody passes a waiter is
+//! counted against its budget, and where that is spent the order of arrival decides. The clock is read
+//! only while somebody waits.
+
+use std::time::{Duration, Instant};
+
+use crate::admission::{Core, Ending};
+use crate::affinity;
+use crate::ledger::{Entry, Ledger};
+use crate::seat::Seat;
+use crate::snapshot::WaitReason;
+
+/// The most operations that a thread runs in a row without a look at the clock.
+const MOST_UNSEEN: u32 = 1 << 20;
+
+/// Of those who need the same, how many of the oldest are looked at for one that slept nearby.
+const NEARBY: usize = 16;
+
+/// How many sleepers are looked at for the next that wakes by itself.
+const LOOKS: usize = 64;
+
+/// How far a thread was when it was last under the lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// When its turn began.
+    since: Instant,
+    looked: Instant,
+    /// The operations that it had ended by then, modulo 2^24.
+    ended: u32,
+    /// How long each of its last operations took, with what its thread did in between.
+    average: Duration,
+}
+
+/// What a thread that ends an operation may do although somebody waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Turn {
+    /// The CPUs that it keeps at hand.
+    pub(super) keeps: u32,
+    /// The operations after which it comes back to the lock.
+    pub(super) operations: u32,
+}
+
+/// A place that comes free: where, and when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    cpu: usize,
+    now: Instant,
+}
+
+/// The time in which some thread passed older waiters, so far.
+#[derive(Debug, Default)]
+pub(super) struct Passing {
+    total: Duration,
+    /// The last look, if somebody passed from then on.
+    since: Option<Instant>,
+}
+
+impl Passing {
+    pub(super) fn total(&self, now: Instant) -> Duration {
+        self.total + self.since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
+}
+
+impl Ledger {
+    /// A thread begins a turn with the operation that it was granted.
+    pub(super) fn begin_turn(&mut self, core: &Core, seat: &Seat) {
+        if !core.policy().bypass.is_zero() {
+            let now = core.clock().now();
+            let ended = seat.load().generation().wrapping_sub(1);
+            let entry = self.entry_mut(seat.slot());
+            let average = entry.pace.map_or(Duration::MAX, |pace| pace.average);
+            entry.pace = Some(Pace { since: now, looked: now, ended, average });
+            entry.cpu = affinity::current_cpu();
+        }
+    }
+
+    /// Whether the turn of the thread that ends an operation on `seat` goes on.
+    ///
+    /// It does if another operation like the last ones fits into it, and into the budget of the oldest waiter.
+    /// What the thread holds beyond its share goes to those who wait. None of this is for a
+    /// permit that is bound. Between two operations of a scope the CPUs are kept as long as the budget
+    /// allows: without them the scope would go on all the same.
+    pub(super) fn turn(&mut self, core: &Core, seat: &Seat, ending: Ending) -> Option<Turn> {
+        let bypass = core.policy().bypass;
+        let oldest = self.oldest_passed().filter(|_| !bypass.is_zero())?;
+        let (now, word) = (core.clock().now(), seat.load());
+        let budget = self.budget(core, oldest, now);
+        let waiters = self.queue.len();
+        let keeps = word.tokens().min(self.share(core, Some(seat.slot()), waiters + 1));
+        let entry = self.entry_mut(seat.slot());
+        let pace = entry.pace.filter(|_| entry.bound.is_none());
+        let ended = word.generation();
+        let operations = pace.map_or(0, |pace| ended.wrapping_sub(pace.ended) & 0xff_ffff);
+        let average = pace
+            .and_then(|pace| now.saturating_duration_since(pace.looked).checked_div(operations));
+        let since = pace.map_or(now, |pace| pace.since);
+        let known = average.unwrap_or(Duration::MAX);
+        entry.pace = Some(Pace { since, looked: now, ended, average: known });
+        let average = average?;
+        // A thread that keeps CPUs and does not come back is found out by the waiter's own look.
+        let look = self.queue.get(oldest).and_then(|waiting| waiting.budget_end)?;
+        let budget = budget.min(remaining(look, now));
+        if budget < average {
+            return None;
+        }
+        let length = turns_in(bypass).saturating_mul(core.capacity()) / waiters.max(1);
+        let left = match ending {
+            Ending::Loan => budget,
+            Ending::Release => remaining(since + length.min(bypass), now).min(budget),
+        };
+        // To the nearest operation.
+        if left <= average / 2 && self.nearby(oldest).is_some() {
+            return None;
+        }
+        let unseen = left.as_nanos() / 2_u128.saturating_mul(average.as_nanos()).max(1);
+        // Without a clock, as under a model checker, everything is seen.
+        let unseen = if average.is_zero() { 1 } else { unseen };
+        let operations = u32::try_from(unseen).unwrap_or(MOST_UNSEEN).clamp(1, MOST_UNSEEN);
+        self.entry_mut(seat.slot()).passes = true;
+        Some(Turn { keeps, operations })
+    }
+
+    /// The oldest of those that can be passed. Whoever waits for a provider does not wait for CPUs.
+    pub(super) fn oldest_passed(&self) -> Option<u64> {
+        self.queue.oldest(|reason| !matches!(reason, WaitReason::Provider(_)))
+    }
+
+    /// How much longer a waiter may be passed.
+    fn budget(&self, core: &Core, number: u64, now: Instant) -> Duration {
+        budget_of(core.policy().bypass).saturating_sub(self.passed(number, now))
+    }
+
+    /// For how long a waiter was passed.
+    fn passed(&self, number: u64, now: Instant) -> Duration {
+        let before = self.queue.get(number).and_then(|waiting| waiting.passed_before);
+        before.map_or(Duration::MAX, |before| self.passing.total(now).saturating_sub(before))
+    }
+
+    /// The thread of `seat` is under the lock, while others wait: counts the time since the last look, if somebody
+    /// passed in it. Answers when; [`Ledger::go_from`] follows.
+    pub(super) fn come_to(&mut self, core: &Core, seat: &Seat) -> Option<Instant> {
+        self.place = None;
+        if self.queue.is_empty() || core.policy().bypass.is_zero() {
+            return None;
+        }
+        let (now, cpu) = (core.clock().now(), affinity::current_cpu());
+        self.passing.total = self.passing.total(now);
+        self.passing.since = self.passing.since.map(|_| now);
+        self.place = cpu.map(|cpu| Place { cpu, now });
+        let entry = self.entry_mut(seat.slot());
+        entry.passes = false;
+        entry.cpu = cpu;
+        Some(now)
+    }
+
+    /// Notes whether somebody passes from then on.
+    pub(super) fn go_from(&mut self, come_at: Option<Instant>, passes: bool) {
+        self.place = None;
+        let Some(now) = come_at else { return };
+        let passing = |entry: &Entry| entry.passes && entry.seat.load().tokens() > 0;
+        let any = passes || self.entries().any(passing);
+        self.passing.since = any.then_some(now);
+    }
+
+    /// A thread asks under the lock: notes whether it came back at once after it left.
+    pub(super) fn note_return(&mut self, core: &Core, slot: usize, now: Instant) {
+        let most = absence(core.policy().bypass);
+        let entry = self.entry_mut(slot);
+        let left = entry.pace.map(|pace| pace.looked);
+        entry.returns = left.is_some_and(|left| now.saturating_duration_since(left) <= most);
+    }
+
+    /// Whether the CPUs of the thread that leaves `seat` may lie in the pool until it asks again, and is queued
+    /// before it wakes the next one. Woken now, that one would push it aside, and it would neither run nor wait.
+    ///
+    /// They may if it came back at once the last time, and if a waiter looks by itself before the oldest
+    /// one's budget is spent.
+    pub(super) fn comes_back(&self, core: &Core, seat: &Seat) -> bool {
+        let entry = self.entry(seat.slot());
+        let Some(Place { now, .. }) = self.place else { return false };
+        if !entry.returns || entry.bound.is_some() {
+            return false;
+        }
+        let Some(oldest) = self.oldest_passed() else { return false };
+        let bypass = core.policy().bypass;
+        let look = self.next_look(bypass, now);
+        let passed = self.passed(oldest, now);
+        look.is_some_and(|look| passed.saturating_add(remaining(look, now)) <= bypass)
+    }
+
+    /// When the next of the sleeping threads looks by itself.
+    fn next_look(&self, bypass: Duration, now: Instant) -> Option<Instant> {
+        let threads = self.queue.iter().filter(|(_, waiting)| waiting.sleeps()).take(LOOKS);
+        let looks = threads.filter_map(|(_, waiting)| waiting.budget_end);
+        looks.map(|end| end + (bypass - budget_of(bypass))).find(|&look| look > now)
+    }
+
+    /// Who of those that need the same as `number` slept where CPUs come free: the oldest.
+    fn nearby(&self, number: u64) -> Option<u64> {
+        let Some(place) = self.place else { return Some(number) };
+        let class = self.queue.class_of(self.queue.get(number)?);
+        let slept_here = |number: &u64| {
+            let slot = self.queue.get(*number).and_then(|waiting| waiting.slot());
+            slot.is_some_and(|slot| self.entry(slot).cpu == Some(place.cpu))
+        };
+        class.order().take(NEARBY).find(slept_here)
+    }
+
+    /// Who takes the turn of `number`, the oldest of those that need the same: it, or a younger one that slept
+    /// where the CPUs come free, whose thread ran less than the bypass budget ago.
+    pub(super) fn next_of(&self, core: &Core, number: u64) -> u64 {
+        let Some(place) = self.place.filter(|_| self.queue.oldest(|_| true) == Some(number)) else {
+            return number;
+        };
+        let Some(near) = self.nearby(number).filter(|&near| near != number) else {
+            return number;
+        };
+        let slot = self.queue.get(near).and_then(|waiting| waiting.slot());
+        let pace = slot.and_then(|slot| self.entry(slot).pace);
+        let Some(pace) = pace else { return number };
+        let left_lately = place.now.saturating_duration_since(pace.looked) < core.policy().bypass;
+        let fits = pace.average <= self.budget(core, number, place.now);
+        if left_lately && fits { near } else { number }
+    }
+}
+
+/// The time in which every waiter is to have its turn. The rest of its budget is for the choice of the thread
+/// that is next.
+fn turns_in(bypass: Duration) -> Duration {
+    bypass - bypass / 4
+}
+
+/// The part of a waiter's bypass budget in which it is passed; then it looks itself.
+pub(super) fn budget_of(bypass: Duration) -> Duration {
+    bypass - bypass / 8
+}
+
+/// How long a thread may be away to be one that comes back at once.
+fn absence(bypass: Duration) -> Duration {
+    bypass / 16
+}
+
+fn remaining(end: Instant, now: Instant) -> Duration {
+    end.saturating_duration_since(now)
+}
