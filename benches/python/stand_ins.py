@@ -3,9 +3,9 @@
 Run by the interpreter of the virtual environment. As long as `import torch` fails because a
 shared library is missing, an empty one of that name is put beside PyTorch's own; as long as it
 fails because a symbol of such a library is missing, the first of them gets a function of that
-name, which registers nothing and reports that there is no device. Only what the import itself
-touches is asked for: other functions are bound when they are called, and nothing on the CPU calls
-them. Programs must therefore import PyTorch through `lazily`, as this one does.
+name, which registers nothing and reports that there is no device. Only what the import and
+`torch.compile` touch is asked for: other functions are bound when they are called, and nothing on
+the CPU calls them. Programs must therefore import PyTorch through `lazily`, as this one does.
 """
 
 import importlib.util
@@ -20,6 +20,8 @@ PROBE = """
 import lazily
 torch = lazily.torch()
 assert torch.ones(2).sum().item() == 2
+assert not torch.cuda.is_available()
+assert torch.compile(lambda x: x + 1)(torch.ones(2)).sum().item() == 4
 """
 
 
