@@ -219,7 +219,10 @@ impl Suite {
         }
         if !self.options.libraries.is_empty() && !self.libraries_taken {
             let word = "--library".to_owned();
-            return Err(Error::Usage { word, problem: "is for the suite `matmul`" });
+            return Err(Error::Usage {
+                word,
+                problem: "is for the suites `matmul` and `contention`",
+            });
         }
         if !self.ran {
             return Err(Error::NoCase { suite: self.name, filters: self.options.filters });

@@ -60,7 +60,8 @@ const OPTIONS: &str = "
   --record        bring the suite's rows in docs/performance up to date
   --json FILE     write the rows to FILE too, one JSON object a line
   --patterns FILE for `permute`: run the patterns of a JSON file instead of its own
-  --library FILE  for `matmul`: with the raw calls of a C library, and its provider; may be repeated
+  --library FILE  for `matmul` and `contention`: with a C library as it is, and its provider; may be
+                  repeated
 
 `bench --report` makes docs/performance.md from the recorded rows.
 

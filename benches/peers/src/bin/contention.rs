@@ -10,22 +10,28 @@
 //!
 //! `fairness` is no comparison: eight equal callers run for two seconds, and the CPU time of the one
 //! that got most is printed over that of the one that got least.
+//!
+//! For each C library that a `--library` names there are cases of products by its provider, such as
+//! `mkl-gemm64/2-callers/2`. Their limit is the library itself in the best schedule, one thread a
+//! call; the peer is the library as each caller would use it alone, with as many threads as its
+//! budget. Set `KMP_BLOCKTIME=0`, or the threads of MKL's peer spin into the next contender's turn.
 
 #![forbid(unsafe_code)]
 
 use std::hint::black_box;
+use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 use rayon::prelude::*;
-use tenferro_bench_limits::{Product, add_fresh, gemm_f64, on_threads, sum};
+use tenferro_bench_limits::{Library, Matrices, Product, add_fresh, gemm_f64, on_threads, sum};
 use tenferro_benches::{Case, Contender, Suite, scattered};
-use tenferro_cpu::CpuBackend;
+use tenferro_cpu::{CpuBackend, loaded};
 use tenferro_ops::TensorComposite;
-use tenferro_provider::Preference;
+use tenferro_provider::{Preference, Provider};
 use tenferro_tensor::{KeepAxes, Tensor, TensorElementwise, TensorReduction};
 
 /// Callers, each number a divisor of the last.
@@ -42,7 +48,18 @@ fn main() -> ExitCode {
         let plan = suite.plan_mut();
         plan.sample = plan.sample.max(Duration::from_millis(20));
         suite.figure("fairness/8-callers/1", fairness);
+        let foreigners: Vec<_> = suite.libraries().iter().map(|path| Foreign::open(path)).collect();
         for budget in [1, 2] {
+            for foreign in &foreigners {
+                for n in [64, 256] {
+                    for callers in [2, 4] {
+                        let name = format!("{}-gemm{n}/{callers}-callers/{budget}", foreign.name());
+                        suite.case(&name, budget, |name, threads| {
+                            foreign.case(name, threads, n, callers, cpus)
+                        });
+                    }
+                }
+            }
             for work in WORKS {
                 for callers in CALLERS {
                     let name = format!("{}/{callers}-callers/{budget}", work.name);
@@ -154,6 +171,68 @@ fn cpu_time() -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
+/// A C library: its provider, and itself.
+struct Foreign {
+    provider: Arc<dyn Provider>,
+    library: Arc<Library>,
+}
+
+impl Foreign {
+    /// Opens the library at this path.
+    fn open(path: &Path) -> Self {
+        // The provider first: it opens a library together with what it needs beside it.
+        let builder = CpuBackend::builder().library(loaded::Library::at(path));
+        let registry = builder.registry().unwrap_or_else(|error| panic!("{error}"));
+        // What the builder was given is preferred to everything else.
+        let provider = registry.iter().next().expect("invariant: there is always a provider");
+        let library = Library::open(path).unwrap_or_else(|error| panic!("{error}"));
+        Self { provider: provider.clone(), library: Arc::new(library) }
+    }
+
+    fn name(&self) -> &str {
+        self.provider.name()
+    }
+
+    fn case(
+        &self,
+        name: String,
+        threads: usize,
+        n: usize,
+        callers: usize,
+        cpus: usize,
+    ) -> Case<'static> {
+        // As in the cases of the other works.
+        let times = if n < 128 { 16 } else { 1 };
+        let all =
+            |job: &dyn Fn() -> Job, count| (0..count).map(|_| repeated(times, job())).collect();
+        let ours = called("ours", all(&|| self.products(threads, n), callers));
+        let unarbitrated = called("unarbitrated", all(&|| self.raw_products(threads, n), callers));
+        let runnable = (callers * threads).min(cpus);
+        let limit =
+            in_best_schedule(all(&|| self.raw_products(1, n), callers.max(runnable)), runnable);
+        Case { name, threads, ours, limit, peers: vec![unarbitrated] }
+    }
+
+    /// A product of two square matrices by the provider, each admitted by itself.
+    fn products(&self, budget: usize, n: usize) -> Job {
+        let builder =
+            CpuBackend::builder().threads(budget).register_provider(self.provider.clone());
+        let preference = Preference::Only(self.name().to_owned());
+        let backend = builder.provider_preference(preference).build();
+        products_by(backend.expect("a backend of so many threads with this provider"), n)
+    }
+
+    /// The same by the library itself, which is told how many threads to use before each product.
+    fn raw_products(&self, threads: usize, n: usize) -> Job {
+        let (library, mut matrices) = (self.library.clone(), Matrices::<f64>::new([n, n, n], 1));
+        let product = library.product::<f64>().expect("a library with products of f64");
+        Box::new(move || {
+            library.set_threads(threads);
+            product(black_box(&mut matrices));
+        })
+    }
+}
+
 /// Each caller on a thread of its own with its share of the jobs.
 fn called(name: &str, mut callers: Vec<Job>) -> Contender<'static> {
     let each = JOBS / callers.len() as u64;
@@ -164,7 +243,11 @@ fn called(name: &str, mut callers: Vec<Job>) -> Contender<'static> {
 
 /// The callers' jobs one caller after the other, shared out to plain threads.
 fn best_schedule(work: &Work, callers: usize, threads: usize) -> Contender<'static> {
-    let mut callers: Vec<Job> = (0..callers.max(threads)).map(|_| (work.raw)()).collect();
+    in_best_schedule((0..callers.max(threads)).map(|_| (work.raw)()).collect(), threads)
+}
+
+/// The same for jobs that are at hand.
+fn in_best_schedule(mut callers: Vec<Job>, threads: usize) -> Contender<'static> {
     let each = JOBS / callers.len() as u64;
     Contender::sampled("best schedule", move |count| {
         let own = callers.len() / threads;
@@ -199,7 +282,11 @@ fn tensor(extents: &[usize]) -> Tensor {
 
 /// A product of two square matrices, each admitted by itself.
 fn products(budget: usize, n: usize) -> Job {
-    let mut operations = backend(budget);
+    products_by(backend(budget), n)
+}
+
+/// The same by a given backend.
+fn products_by(mut operations: CpuBackend, n: usize) -> Job {
     let (lhs, rhs) = (tensor(&[n, n]), tensor(&[n, n]));
     Box::new(move || {
         let product = operations.matmul(black_box(&lhs), black_box(&rhs));
