@@ -159,14 +159,27 @@ unsafe fn store<T: Copy>(out: *mut T, block: &[T; BLOCK], count: usize) {
     }
 }
 
-/// The values of a function for the elements of a block.
+/// The values of a function for the elements of a block, but for rare ones.
 #[inline(always)]
-fn apply<T: Copy + Default, F: Function<T>>(x: &[T; BLOCK]) -> [T; BLOCK] {
+fn values<T: Copy + Default, F: Function<T>>(x: &[T; BLOCK]) -> [T; BLOCK] {
     let mut y = [T::default(); BLOCK];
     for (y, &x) in y.iter_mut().zip(x) {
         *y = F::call(x);
     }
-    if F::HAS_RARE && x.iter().fold(false, |any, &x| any | F::is_rare(x)) {
+    y
+}
+
+/// Whether one of the elements of a block is rare.
+#[inline(always)]
+fn any_rare<T: Copy, F: Function<T>>(x: &[T; BLOCK]) -> bool {
+    F::HAS_RARE && x.iter().fold(false, |any, &x| any | F::is_rare(x))
+}
+
+/// The values of a function for the elements of a block.
+#[inline(always)]
+fn apply<T: Copy + Default, F: Function<T>>(x: &[T; BLOCK]) -> [T; BLOCK] {
+    let mut y = values::<T, F>(x);
+    if any_rare::<T, F>(x) {
         correct::<T, F>(x, &mut y);
     }
     y
@@ -174,7 +187,7 @@ fn apply<T: Copy + Default, F: Function<T>>(x: &[T; BLOCK]) -> [T; BLOCK] {
 
 #[cold]
 #[inline(never)]
-fn correct<T: Copy, F: Function<T>>(x: &[T; BLOCK], y: &mut [T; BLOCK]) {
+fn correct<T: Copy, F: Function<T>>(x: &[T], y: &mut [T]) {
     for (&x, y) in x.iter().zip(y) {
         if F::is_rare(x) {
             *y = F::rare(x);
@@ -192,7 +205,7 @@ impl<T: Copy + Default + 'static, F: Function<T>> Loop for Blocks<T, F> {
         for at in (0..length).step_by(BLOCK) {
             let count = (length - at).min(BLOCK);
             let rest;
-            // SAFETY: the caller has `length` elements in both, and `at + count` are not more.
+            // SAFETY: the caller has `length` elements in both, which do not overlap, and `at + count` are not more.
             unsafe {
                 let block = if count == BLOCK {
                     &*x.add(at).cast::<[T; BLOCK]>()
@@ -200,7 +213,12 @@ impl<T: Copy + Default + 'static, F: Function<T>> Loop for Blocks<T, F> {
                     rest = padded(x.add(at), count);
                     &rest
                 };
-                store(out.add(at), &apply::<T, F>(block), count);
+                // Rare values are corrected where they are written, so that the others stay in registers until then.
+                store(out.add(at), &values::<T, F>(block), count);
+                if any_rare::<T, F>(block) {
+                    let written = std::slice::from_raw_parts_mut(out.add(at), count);
+                    correct::<T, F>(&block[..count], written);
+                }
             }
         }
     }
