@@ -71,6 +71,47 @@ pub(super) fn joined(length: usize, rows: Rows) -> usize {
     most.checked_ilog2().map_or(1, |power| 1 << power)
 }
 
+/// Something that adds rows to parts. A trait and no closure, which would not be inlined into every caller.
+pub(super) trait Carry<T: Scalar, R: Reducer<T>> {
+    fn reducer(&self) -> R;
+
+    /// Adds rows to the parts, one after the other.
+    fn carry_rows(&mut self, parts: &mut [R::Acc], rows: Rows);
+
+    /// Adds rows to the parts: first as many as there are in `joined` at a time, as one long row whose parts are combined
+    /// in the end, then what is left one after the other.
+    #[inline(always)]
+    fn carry(&mut self, parts: &mut [R::Acc], mut rows: Rows, joined: usize) {
+        if joined > 1 {
+            let reducer = self.reducer();
+            let long = rows.count / joined;
+            let mut wide = [reducer.neutral(); WIDE_ROW];
+            let wide = &mut wide[..joined * parts.len()];
+            let next = wide.len().cast_signed();
+            self.carry_rows(wide, Rows { step: 1, next, count: long, ..rows });
+            for row in wide.chunks_exact(parts.len()) {
+                for (part, &other) in parts.iter_mut().zip(row) {
+                    *part = reducer.combine(*part, other);
+                }
+            }
+            rows = Rows { count: rows.count % joined, ..rows.from(long * joined) };
+        }
+        self.carry_rows(parts, rows);
+    }
+}
+
+impl<T: Scalar, R: Reducer<T>> Carry<T, R> for Folding<T, R> {
+    #[inline(always)]
+    fn reducer(&self) -> R {
+        self.reducer
+    }
+
+    #[inline(always)]
+    fn carry_rows(&mut self, parts: &mut [R::Acc], rows: Rows) {
+        self.carry_in_order(parts, rows);
+    }
+}
+
 impl<T: Scalar, R: Reducer<T>> Folding<T, R> {
     /// The element at an offset, as something carried.
     #[inline(always)]
@@ -79,41 +120,9 @@ impl<T: Scalar, R: Reducer<T>> Folding<T, R> {
         self.reducer.enter(unsafe { self.input.at(offset).read() })
     }
 
-    /// Adds rows to the parts by `carry`, to which it leaves where they lie: first as many as there are in `joined` at a
-    /// time, as one long row whose parts are combined in the end, then what is left one after the other.
-    #[inline(always)]
-    pub(super) fn carry(
-        self,
-        parts: &mut [R::Acc],
-        mut rows: Rows,
-        joined: usize,
-        mut carry: impl FnMut(Self, &mut [R::Acc], Rows),
-    ) {
-        if joined > 1 {
-            let long = rows.count / joined;
-            let mut wide = [self.reducer.neutral(); WIDE_ROW];
-            let wide = &mut wide[..joined * parts.len()];
-            let next = wide.len().cast_signed();
-            carry(self, wide, Rows { step: 1, next, count: long, ..rows });
-            for row in wide.chunks_exact(parts.len()) {
-                for (part, &other) in parts.iter_mut().zip(row) {
-                    *part = self.reducer.combine(*part, other);
-                }
-            }
-            rows = Rows { count: rows.count % joined, ..rows.from(long * joined) };
-        }
-        carry(self, parts, rows);
-    }
-
-    /// The same where rows lie at the input.
-    #[inline(always)]
-    pub(super) fn carry_all(self, parts: &mut [R::Acc], rows: Rows, joined: usize) {
-        self.carry(parts, rows, joined, Self::carry_in_order);
-    }
-
     /// Adds rows to the parts, one after the other, however they lie.
     #[inline(always)]
-    pub(super) fn carry_in_order(self, parts: &mut [R::Acc], rows: Rows) {
+    fn carry_in_order(self, parts: &mut [R::Acc], rows: Rows) {
         if rows.step == 1 {
             self.carry_by_some(parts, Rows { step: 1, ..rows });
         } else {

@@ -126,26 +126,23 @@ impl<B: Bits> Pointers<'_, B> {
         let Slices { numbers, within } = self.slices;
         let [step] = numbers.strides();
         let [to_step, from_step] = within.strides();
-        numbers.runs(slices.clone(), {
-            let mut known = starts;
-            move |[first], length| {
-                let (starts, rest) = known.split_at(length);
-                known = rest;
-                within.runs(places.clone(), |[out, input], length| {
-                    for place in 0..length.cast_signed() {
-                        let (out, input) =
-                            (first + out + place * to_step, input + place * from_step);
-                        for (at, &start) in (0_isize..).zip(starts) {
-                            // SAFETY: the start leaves room for the slice; the walks reach the result's places.
-                            unsafe {
-                                let element = self.from.at(start + input).read();
-                                self.to.at(out + at * step).write(element);
-                            }
+        let mut known = starts;
+        for ([first], length) in numbers.runs(slices) {
+            let (starts, rest) = known.split_at(length);
+            known = rest;
+            for ([out, input], length) in within.runs(places.clone()) {
+                for place in 0..length.cast_signed() {
+                    let (out, input) = (first + out + place * to_step, input + place * from_step);
+                    for (at, &start) in (0_isize..).zip(starts) {
+                        // SAFETY: the start leaves room for the slice; the walks reach the result's places.
+                        unsafe {
+                            let element = self.from.at(start + input).read();
+                            self.to.at(out + at * step).write(element);
                         }
                     }
-                });
+                }
             }
-        });
+        }
     }
 
     /// Moves some places of some slices, one slice after the other.
@@ -154,9 +151,9 @@ impl<B: Bits> Pointers<'_, B> {
         let [step] = numbers.strides();
         let [to_step, from_step] = within.strides();
         let mut known = starts.iter();
-        numbers.runs(slices, |[first], length| {
+        for ([first], length) in numbers.runs(slices) {
             for (at, &start) in (0..length.cast_signed()).zip(&mut known) {
-                within.runs(places.clone(), |[out, input], length| {
+                for ([out, input], length) in within.runs(places.clone()) {
                     // SAFETY: as above.
                     unsafe {
                         let to = self.to.at(first + at * step + out);
@@ -169,8 +166,8 @@ impl<B: Bits> Pointers<'_, B> {
                             }
                         }
                     }
-                });
+                }
             }
-        });
+        }
     }
 }

@@ -121,7 +121,7 @@ impl<'a> Lookup<'a> {
         let from = Elements::<T>::new(self.indices.data());
         let [step, own_step] = self.numbers.strides();
         let mut number = 0;
-        self.numbers.runs(range, |[offset, own], length| {
+        for ([offset, own], length) in self.numbers.runs(range) {
             for at in 0..length {
                 let along = at.cast_signed();
                 // SAFETY: the walk and the component reach indices of the operand only.
@@ -130,7 +130,7 @@ impl<'a> Lookup<'a> {
                 visit(number + at, offset + along * step, index.cast_unsigned());
             }
             number += length;
-        });
+        }
     }
 
     /// The offsets of the slices of `range`, which are not more than `offsets`; [`LEFT_OUT`] for those left out.
@@ -138,12 +138,12 @@ impl<'a> Lookup<'a> {
         let offsets = &mut offsets[..range.len()];
         let [step, _] = self.numbers.strides();
         let mut number = 0;
-        self.numbers.runs(range.clone(), |[offset, _], length| {
+        for ([offset, _], length) in self.numbers.runs(range.clone()) {
             for at in 0..length {
                 offsets[number + at] = offset + at.cast_signed() * step;
             }
             number += length;
-        });
+        }
         dispatch!(self.indices.dtype(), integer T => {
             for component in &self.components {
                 self.read::<T>(range.clone(), component, |number, _, index| {

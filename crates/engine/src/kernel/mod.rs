@@ -80,6 +80,12 @@ impl<'g> Grant<'g> {
         Uninit::with_blocks(op, dtype, shape, |bytes| self.pool.take(bytes))
     }
 
+    /// Memory of the pool for `count` values that a kernel carries along; `None` if there is none.
+    fn scratch<T>(&self, count: usize) -> Option<Uninit> {
+        let shape = Shape::new(&[count.checked_mul(size_of::<T>())?]).ok()?;
+        self.allocate("scratch", DType::U8, shape).ok()
+    }
+
     /// A dense copy of an operand in memory of the pool.
     fn packed(&self, op: &'static str, source: &Operand<'_>) -> Result<Tensor> {
         let mut out = self.allocate(op, source.dtype(), source.shape().clone())?;

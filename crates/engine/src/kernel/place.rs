@@ -122,7 +122,7 @@ impl Plan {
     ) {
         let from = Elements::<T>::new(input.data());
         let to = Target::<i64>::new(out.data());
-        let search = Search { plan: self, from, better };
+        let search = Search { grant, plan: self, from, better };
         let count = self.searched.elements();
         if self.kept.elements() == 0 || count == 0 {
             return;
@@ -156,7 +156,7 @@ impl<T: Real, F: Fn(T, T) -> bool + Copy> NullaryFnOnce for Results<'_, '_, T, F
         let [out_step, step] = kept.strides();
         let [next] = searched.strides();
         let short = searched.axes().len() == 1 && searched.elements() <= SHORT;
-        kept.runs(range, |[out, input], length| {
+        for ([out, input], length) in kept.runs(range) {
             // SAFETY: the walks reach places of the output only, each of this range once.
             let write = |at: usize, place: usize| unsafe {
                 to.at(out + at.cast_signed() * out_step).write(place as i64);
@@ -179,12 +179,13 @@ impl<T: Real, F: Fn(T, T) -> bool + Copy> NullaryFnOnce for Results<'_, '_, T, F
             for at in at..length {
                 write(at, search.one(input + at.cast_signed() * step));
             }
-        });
+        }
     }
 }
 
 /// The inner loops of a search.
 struct Search<'a, T, F> {
+    grant: &'a Grant<'a>,
     plan: &'a Plan,
     from: Elements<T>,
     better: F,
@@ -226,7 +227,7 @@ impl<T: Real, F: Fn(T, T) -> bool + Copy> Search<'_, T, F> {
         let [step] = self.plan.searched.strides();
         let mut best = Best { element: self.at(input), place: 0 };
         let mut place = 0;
-        self.plan.searched.runs(0..self.plan.searched.elements(), |[offset], length| {
+        for ([offset], length) in self.plan.searched.runs(0..self.plan.searched.elements()) {
             let first = input + offset;
             for start in (0..length).step_by(RUN) {
                 let run = RUN.min(length - start);
@@ -252,7 +253,7 @@ impl<T: Real, F: Fn(T, T) -> bool + Copy> Search<'_, T, F> {
                 }
             }
             place += length;
-        });
+        }
         best.place
     }
 
@@ -331,18 +332,24 @@ impl<T: Real, F: Fn(T, T) -> bool + Copy> Search<'_, T, F> {
     #[inline(always)]
     fn rows(&self, input: isize, step: isize, length: usize, write: impl Fn(usize, usize)) {
         let mut few = ([T::default(); FEW_CARRIED], [0; FEW_CARRIED]);
-        let mut many = (Vec::new(), Vec::new());
         let most = CARRIED.min(length);
         // Without memory for a long row short ones have to do.
-        let (bests, places) = if most > FEW_CARRIED
-            && many.0.try_reserve_exact(most).is_ok()
-            && many.1.try_reserve_exact(most).is_ok()
-        {
-            many.0.resize(most, T::default());
-            many.1.resize(most, 0);
-            (&mut many.0[..], &mut many.1[..])
-        } else {
-            (&mut few.0[..], &mut few.1[..])
+        let carries_many = most > FEW_CARRIED;
+        let mut many = carries_many.then(|| self.grant.scratch::<(usize, T)>(most)).flatten();
+        let (bests, places) = match &mut many {
+            // SAFETY: the memory has room for both, places first, is aligned for them, and nobody else's; every place is
+            // written before it is lent.
+            Some(many) => unsafe {
+                let places = many.as_operand_mut().data().cast::<usize>().as_ptr();
+                let bests = places.add(most).cast::<T>();
+                (0..most).for_each(|at| places.add(at).write(0));
+                (0..most).for_each(|at| bests.add(at).write(T::default()));
+                (
+                    std::slice::from_raw_parts_mut(bests, most),
+                    std::slice::from_raw_parts_mut(places, most),
+                )
+            },
+            None => (&mut few.0[..], &mut few.1[..]),
         };
         for start in (0..length).step_by(bests.len()) {
             let carried = bests.len().min(length - start);
@@ -373,7 +380,7 @@ impl<T: Real, F: Fn(T, T) -> bool + Copy> Search<'_, T, F> {
             return self.carry_joined(bests, places, first, joined);
         }
         let mut place = 0;
-        searched.runs(0..searched.elements(), |[offset], count| {
+        for ([offset], count) in searched.runs(0..searched.elements()) {
             self.carry_rows(
                 bests,
                 places,
@@ -381,7 +388,7 @@ impl<T: Real, F: Fn(T, T) -> bool + Copy> Search<'_, T, F> {
                 place,
             );
             place += count;
-        });
+        }
     }
 
     /// The same for short rows that follow each other: several as one long row.

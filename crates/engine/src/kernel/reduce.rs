@@ -20,7 +20,7 @@ use tenferro_tensor::{
 
 use super::{
     Grant,
-    fold::{Folding, Rows, joined},
+    fold::{Carry, Folding, Rows, joined},
     isa::{in_wide, in_widest},
     place::{self, Extreme},
     share::{Elements, Target},
@@ -141,7 +141,7 @@ impl ReductionVisitor for Loops<'_> {
         let out = Target::<R::Out>::new(self.out.data());
         let folding = Folding { input: Elements::<T>::new(self.input.data()), reducer };
         let source = self.source;
-        let mut fold = Fold { plan, folding, source, out, places: None };
+        let mut fold = Fold { grant: self.grant, plan, folding, source, out, places: None };
         let (tiles, blocks) = (plan.tiles(), plan.blocks());
         let block = plan.reduced.elements().clamp(1, BLOCK);
         let element = source.map_or(size_of::<T>(), Source::cost);
@@ -158,7 +158,7 @@ impl ReductionVisitor for Loops<'_> {
         fold.places = Some(Target::new(NonNull::from(&mut parts[..]).cast()));
         self.grant.share(tiles * blocks, cost, |range| fold.jobs(range));
         let mut of_results = parts.chunks_exact(blocks);
-        plan.kept.runs(0..results, |[offset, _], length| {
+        for ([offset, _], length) in plan.kept.runs(0..results) {
             for at in 0..length.cast_signed() {
                 let parts = of_results.next().expect("invariant: as many results as places");
                 let whole = parts.iter().copied().reduce(|lhs, rhs| reducer.combine(lhs, rhs));
@@ -166,7 +166,7 @@ impl ReductionVisitor for Loops<'_> {
                 // SAFETY: the walk reaches places of the output only.
                 unsafe { out.at(offset + at * step).write(reducer.leave(whole)) };
             }
-        });
+        }
         Ok(())
     }
 }
@@ -181,6 +181,7 @@ impl CombinerVisitor for Loops<'_> {
 
 /// The jobs of a reduction.
 struct Fold<'a, T: Scalar, R: Reducer<T>> {
+    grant: &'a Grant<'a>,
     plan: &'a Plan,
     folding: Folding<T, R>,
     source: Option<&'a dyn Source>,
@@ -203,11 +204,17 @@ impl<T: Scalar, R: Reducer<T>> NullaryFnOnce for Jobs<'_, '_, '_, T, R> {
     fn call(mut self) {
         let (fold, plan) = (self.fold, self.fold.plan);
         let mut few = [const { MaybeUninit::<R::Acc>::uninit() }; FEW_CARRIED];
-        let mut many = Vec::new();
         // Without memory for a long row short ones have to do.
-        let carries_many = plan.tile > FEW_CARRIED && many.try_reserve_exact(plan.tile).is_ok();
-        let store: &mut [MaybeUninit<R::Acc>] =
-            if carries_many { many.spare_capacity_mut() } else { &mut few };
+        let carries_many = plan.tile > FEW_CARRIED;
+        let mut many = carries_many.then(|| fold.grant.scratch::<R::Acc>(plan.tile)).flatten();
+        let store: &mut [MaybeUninit<R::Acc>] = match &mut many {
+            // SAFETY: the memory has so many places, is aligned for every element, and nobody else's.
+            Some(many) => unsafe {
+                let first = many.as_operand_mut().data().cast().as_ptr();
+                std::slice::from_raw_parts_mut(first, plan.tile)
+            },
+            None => &mut few,
+        };
         let blocks = plan.blocks();
         for job in self.range {
             let (tile, block) = (plan.tile(job / blocks), job % blocks);
@@ -275,14 +282,19 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
     #[inline(always)]
     fn leave(&self, parts: &[R::Acc], out: isize) {
         let [step, _] = self.plan.kept.strides();
-        let reducer = self.folding.reducer;
-        let write = |step: isize| {
-            for (at, &part) in (0_isize..).zip(parts) {
-                // SAFETY: the tile's places are the output's, and no other job has them.
-                unsafe { self.out.at(out + at * step).write(reducer.leave(part)) };
-            }
-        };
-        if step == 1 { write(1) } else { write(step) }
+        if step == 1 {
+            self.leave_by(1, parts, out);
+        } else {
+            self.leave_by(step, parts, out);
+        }
+    }
+
+    #[inline(always)]
+    fn leave_by(&self, step: isize, parts: &[R::Acc], out: isize) {
+        for (at, &part) in (0_isize..).zip(parts) {
+            // SAFETY: the tile's places are the output's, and no other job has them.
+            unsafe { self.out.at(out + at * step).write(self.folding.reducer.leave(part)) };
+        }
     }
 
     /// Folds the reduced elements of a block into the parts of results from `input` on.
@@ -296,14 +308,14 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
     ) {
         let ([_, step], [next]) = (self.plan.kept.strides(), self.plan.reduced.strides());
         match self.plan.way {
-            Way::Rows => self.plan.reduced.runs(block, |[offset], count| {
-                let rows = Rows { first: input + offset, step, next, count };
-                // As long as the whole row, however it is cut.
-                let joined = joined(self.plan.kept.axes()[0].extent, rows);
-                self.folding.carry(parts, rows, joined, |_, parts, rows| {
-                    self.carry_rows(parts, rows, produce);
-                });
-            }),
+            Way::Rows => {
+                for ([offset], count) in self.plan.reduced.runs(block) {
+                    let rows = Rows { first: input + offset, step, next, count };
+                    // As long as the whole row, however it is cut.
+                    let joined = joined(self.plan.kept.axes()[0].extent, rows);
+                    Located { fold: self, produce: &mut *produce }.carry(parts, rows, joined);
+                }
+            }
             Way::ShortRuns => {
                 let count = block.len();
                 let (folding, first) = self.located(input, parts.len() * count, produce);
@@ -311,23 +323,13 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
             }
             Way::Runs => {
                 for (at, part) in (0_isize..).zip(parts) {
-                    self.plan.reduced.runs(block.clone(), |[offset], length| {
+                    for ([offset], length) in self.plan.reduced.runs(block.clone()) {
                         let first = input + at * step + offset;
                         let (folding, first) = self.located(first, length, produce);
                         *part = folding.reducer.combine(*part, folding.run(first, next, length));
-                    });
+                    }
                 }
             }
-        }
-    }
-
-    /// Adds rows to the parts, all at once if they lie somewhere.
-    #[inline(always)]
-    fn carry_rows(&self, parts: &mut [R::Acc], rows: Rows, produce: &mut Option<&mut Produce<'_>>) {
-        let at_once = if produce.is_some() { 1 } else { rows.count.max(1) };
-        for row in (0..rows.count).step_by(at_once) {
-            let (folding, first) = self.located(rows.from(row).first, parts.len(), produce);
-            folding.carry_in_order(parts, Rows { first, count: at_once, ..rows });
         }
     }
 
@@ -346,6 +348,30 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
                 let input = Elements::new(produce(start..start + length));
                 (Folding { input, ..self.folding }, 0)
             }
+        }
+    }
+}
+
+/// Rows that lie in the input, or that are computed.
+struct Located<'l, 'a, 'f, 'p, T: Scalar, R: Reducer<T>> {
+    fold: &'l Fold<'a, T, R>,
+    produce: &'l mut Option<&'f mut Produce<'p>>,
+}
+
+impl<T: Scalar, R: Reducer<T>> Carry<T, R> for Located<'_, '_, '_, '_, T, R> {
+    #[inline(always)]
+    fn reducer(&self) -> R {
+        self.fold.folding.reducer
+    }
+
+    /// All rows at once if they lie somewhere.
+    #[inline(always)]
+    fn carry_rows(&mut self, parts: &mut [R::Acc], rows: Rows) {
+        let at_once = if self.produce.is_some() { 1 } else { rows.count.max(1) };
+        for row in (0..rows.count).step_by(at_once) {
+            let first = rows.from(row).first;
+            let (mut folding, first) = self.fold.located(first, parts.len(), self.produce);
+            folding.carry_rows(parts, Rows { first, count: at_once, ..rows });
         }
     }
 }

@@ -103,7 +103,7 @@ impl CombinerVisitor for Lines<'_> {
         }
         let steps = self.across.strides();
         self.grant.share(lines, cost, |range| {
-            self.across.runs(range, |first, length| {
+            for (first, length) in self.across.runs(range) {
                 let line = |at: usize| {
                     let at = at.cast_signed();
                     [first[0] + at * steps[0], first[1] + at * steps[1]]
@@ -115,7 +115,7 @@ impl CombinerVisitor for Lines<'_> {
                 } else {
                     (0..length).for_each(|at| scan.line(line(at), extent));
                 }
-            });
+            }
         });
         Ok(())
     }
@@ -228,12 +228,12 @@ impl<T: Scalar, R: Reducer<T, Out = T>> Loops<T, R> {
         totals.resize(count, None);
         let mut lines = Vec::new();
         let steps = across.strides();
-        across.runs(0..across.elements(), |first, length| {
+        for (first, length) in across.runs(0..across.elements()) {
             lines.extend(
                 (0..length.cast_signed())
                     .map(|at| [first[0] + at * steps[0], first[1] + at * steps[1]]),
             );
-        });
+        }
         let block = |number: usize| number * BLOCK..extent.min((number + 1) * BLOCK);
         let places = Target::<Option<R::Acc>>::new(NonNull::from(&mut totals[..]).cast());
         let cost = 2 * BLOCK * size_of::<T>();

@@ -125,19 +125,19 @@ impl Updates<'_> {
             let offsets = &mut offsets[..block.len()];
             self.lookup.offsets(block.clone(), offsets);
             let mut starts = offsets.iter();
-            numbers.runs(block, |[first], length| {
+            for ([first], length) in numbers.runs(block) {
                 for (at, &start) in (0..length.cast_signed()).zip(&mut starts) {
                     if start == LEFT_OUT || !part.starts.contains(&start) {
                         continue;
                     }
                     let update = first + at * next;
-                    within.runs(part.places.clone(), |[own, offset], length| {
+                    for ([own, offset], length) in within.runs(part.places.clone()) {
                         for at in 0..length.cast_signed() {
                             place(start + offset + at * step, update + own + at * step_update);
                         }
-                    });
+                    }
                 }
-            });
+            }
         }
     }
 }
@@ -188,11 +188,11 @@ impl Placing<'_> {
         let places = Walk::new(self.out.shape(), [layout.strides()]);
         let each = |visit: &mut dyn FnMut(isize)| {
             let [step] = places.strides();
-            places.runs(0..places.elements(), |[first], length| {
+            for ([first], length) in places.runs(0..places.elements()) {
                 for next in 0..length.cast_signed() {
                     visit(first + next * step);
                 }
-            });
+            }
         };
         each(&mut |place| {
             // SAFETY: as above.

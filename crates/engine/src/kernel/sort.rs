@@ -153,7 +153,7 @@ impl Lines {
         write: impl Fn(isize, usize, usize),
     ) {
         let [next_to, next_from] = self.across.strides();
-        self.across.runs(0..self.across.elements(), |[out, input], length| {
+        for ([out, input], length) in self.across.runs(0..self.across.elements()) {
             for line in 0..length.cast_signed() {
                 let (out, input) = (out + line * next_to, input + line * next_from);
                 let mut items: Vec<(K, usize)> = (0..self.along.extent)
@@ -164,7 +164,7 @@ impl Lines {
                     write(out, at, item.1);
                 }
             }
-        });
+        }
     }
 
     /// Makes an item of each element of a line with `item(line, place)`, lets `choose` leave some out, sorts the rest,
@@ -184,7 +184,7 @@ impl Lines {
         };
         if extent >= LONG {
             let (mut items, mut scratch) = (Vec::new(), Vec::new());
-            self.across.runs(0..self.across.elements(), |[out, input], length| {
+            for ([out, input], length) in self.across.runs(0..self.across.elements()) {
                 for line in 0..length.cast_signed() {
                     let (out, input) = (out + line * next_to, input + line * next_from);
                     fill(&mut items, input);
@@ -192,12 +192,12 @@ impl Lines {
                     sort_shared(grant, &mut items, &mut scratch);
                     write(out, input, &items);
                 }
-            });
+            }
             return;
         }
         grant.share(self.across.elements(), COST.saturating_mul(extent), |range| {
             let (mut items, mut scratch) = (Vec::with_capacity(extent), Vec::new());
-            self.across.runs(range, |[out, input], length| {
+            for ([out, input], length) in self.across.runs(range) {
                 for line in 0..length.cast_signed() {
                     let (out, input) = (out + line * next_to, input + line * next_from);
                     fill(&mut items, input);
@@ -205,7 +205,7 @@ impl Lines {
                     sort(&mut items, &mut scratch);
                     write(out, input, &items);
                 }
-            });
+            }
         });
     }
 }

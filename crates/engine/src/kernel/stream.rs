@@ -230,8 +230,7 @@ impl Stream {
                 if first.strides != [1] || at % first.extent + length > first.extent {
                     return None;
                 }
-                let mut offset = 0;
-                walk.runs(at..at + 1, |[start], _| offset = start);
+                let [offset] = walk.offsets(at);
                 offset
             }
         };
@@ -267,7 +266,9 @@ impl Stream {
         match &self.way {
             Way::Strided(walk) => {
                 let [stride] = walk.strides();
-                walk.runs(at..at + length, |[offset], length| copy(offset, stride, length));
+                for ([offset], length) in walk.runs(at..at + length) {
+                    copy(offset, stride, length);
+                }
             }
             Way::Dense | Way::Overwritten => copy(at.cast_signed(), 1, length),
             Way::Constant => {}
@@ -281,14 +282,14 @@ impl Stream {
     fn write(&self, at: usize, length: usize, from: NonNull<u8>) {
         let Way::Strided(walk) = &self.way else { return };
         let ([stride], mut done) = (walk.strides(), 0);
-        walk.runs(at..at + length, |[offset], length| {
+        for ([offset], length) in walk.runs(at..at + length) {
             // SAFETY: the offsets are those of elements, and the chunk's elements are at `from`.
             unsafe {
                 let to = self.data.offset(offset * self.size.cast_signed());
                 copy_run(self.size, from.add(done * self.size), 1, to, stride, length);
             }
             done += length;
-        });
+        }
     }
 }
 

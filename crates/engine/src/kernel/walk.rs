@@ -72,27 +72,53 @@ impl<const N: usize> Walk<N> {
         offsets
     }
 
-    /// Calls `run(offsets, length)` for the runs that make up the elements `range` of the walk.
+    /// The runs that make up the elements `range` of the walk: offsets and length of each.
     #[inline(always)]
-    pub(super) fn runs(&self, range: Range<usize>, mut run: impl FnMut([isize; N], usize)) {
-        if range.is_empty() {
-            return;
-        }
+    pub(super) fn runs(&self, range: Range<usize>) -> Runs<'_, N> {
         let (first, outer) = self.axes.split_first().expect("invariant: a walk has an axis");
-        let mut at = range.start % first.extent;
-        let mut left = range.len();
-        let mut row = Row::at(outer, range.start / first.extent);
-        loop {
-            let length = left.min(first.extent - at);
-            let start = at.cast_signed();
-            run(std::array::from_fn(|i| row.offsets[i] + start * first.strides[i]), length);
-            left -= length;
-            if left == 0 {
-                return;
-            }
-            at = 0;
-            row.advance(outer);
+        let left = range.len();
+        // Of nothing no row is asked for; an extent may be 0 then.
+        let (at, row) = if left == 0 {
+            (0, 0)
+        } else {
+            (range.start % first.extent, range.start / first.extent)
+        };
+        let row = Row::at(if left == 0 { &[] } else { outer }, row);
+        Runs { first, outer, row, at, left }
+    }
+}
+
+/// The runs of a part of a walk.
+///
+/// A loop over them is inlined where it is written, unlike a closure, so that its body is compiled for the instruction
+/// set of the function around it.
+pub(super) struct Runs<'w, const N: usize> {
+    first: &'w Axis<N>,
+    outer: &'w [Axis<N>],
+    row: Row<N>,
+    /// Where in the row the next run begins.
+    at: usize,
+    left: usize,
+}
+
+impl<const N: usize> Iterator for Runs<'_, N> {
+    type Item = ([isize; N], usize);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 {
+            return None;
         }
+        let length = self.left.min(self.first.extent - self.at);
+        let start = self.at.cast_signed();
+        let (row, strides) = (&self.row.offsets, &self.first.strides);
+        let offsets = std::array::from_fn(|i| row[i] + start * strides[i]);
+        self.left -= length;
+        self.at = 0;
+        if self.left > 0 {
+            self.row.advance(self.outer);
+        }
+        Some((offsets, length))
     }
 }
 
@@ -170,12 +196,12 @@ mod tests {
         for start in 0..24 {
             for end in start..=24 {
                 let mut seen = Vec::new();
-                walk.runs(start..end, |offsets, length| {
+                for (offsets, length) in walk.runs(start..end) {
                     for step in 0..length.cast_signed() {
                         let strides = walk.strides();
                         seen.push([offsets[0] + step * strides[0], offsets[1] + step * strides[1]]);
                     }
-                });
+                }
                 assert_eq!(seen, expected[start..end]);
             }
         }

@@ -10,7 +10,7 @@ use tenferro_tensor::{ExponentialForm, Scalar};
 
 use super::{
     super::{
-        fold::{self, Folding, Rows},
+        fold::{self, Carry, Folding, Rows},
         math::{self, Float},
         reduce::{self, BLOCK, Way},
         share::{Elements, Target},
@@ -210,7 +210,7 @@ impl<T: Element> Tiles<'_, T> {
             for block in blocks(count) {
                 let first = first + block.start * inner;
                 let rows = rows(first, inner, block.len());
-                self.largest().carry_all(&mut shifts[..results], rows, fold::joined(inner, rows));
+                self.largest().carry(&mut shifts[..results], rows, fold::joined(inner, rows));
             }
             for shift in &mut shifts[..results] {
                 *shift = self.shift(*shift);
@@ -236,9 +236,9 @@ impl<T: Element> Tiles<'_, T> {
                             }
                         }
                         // SAFETY: these rows were written just now.
-                        let summing = unsafe { summing(scratch) };
+                        let mut summing = unsafe { summing(scratch) };
                         let rows = rows(0, results, some);
-                        summing.carry_all(part, rows, fold::joined(inner, rows));
+                        summing.carry(part, rows, fold::joined(inner, rows));
                     }
                 } else {
                     for row in block.clone().step_by(joined) {
@@ -251,9 +251,9 @@ impl<T: Element> Tiles<'_, T> {
                     }
                     let place = first + block.start * inner;
                     // SAFETY: these rows of the output were written just now.
-                    let summing = unsafe { summing(self.to(place)) };
+                    let mut summing = unsafe { summing(self.to(place)) };
                     let rows = rows(0, inner, block.len());
-                    summing.carry_all(part, rows, fold::joined(inner, rows));
+                    summing.carry(part, rows, fold::joined(inner, rows));
                 }
                 for (sum, &part) in sums.iter_mut().zip(&*part) {
                     *sum = if block.start == 0 { part } else { added(*sum, part) };

@@ -14,9 +14,7 @@ use std::{
 
 use smallvec::SmallVec;
 use tenferro_ops::{Region, RegionResult};
-use tenferro_tensor::{
-    AsOperand, DType, Error, Operand, OperandMut, Reduction, Result, Shape, Uninit,
-};
+use tenferro_tensor::{AsOperand, Error, Operand, OperandMut, Reduction, Result, Uninit};
 
 use self::chunks::{Chunks, Feed};
 use super::{Grant, copy, reduce, share::Target, stream::Stream};
@@ -137,9 +135,9 @@ fn reduction(region: &Region) -> Option<(usize, &Reduction)> {
 impl Run<'_> {
     /// Memory of the pool; `None`, and remembered, if there is none.
     fn scratch(&self, bytes: usize) -> Option<Uninit> {
-        let shape = Shape::new(&[bytes]).expect("invariant: a few chunks can be addressed");
-        let scratch = self.grant.allocate("region", DType::U8, shape);
-        scratch.inspect_err(|_| self.out_of_memory.store(true, Ordering::Relaxed)).ok()
+        let scratch = self.grant.scratch::<u8>(bytes);
+        self.out_of_memory.fetch_or(scratch.is_none(), Ordering::Relaxed);
+        scratch
     }
 
     /// Computes all elements of results that are written as a whole.
