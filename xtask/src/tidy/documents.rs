@@ -65,7 +65,14 @@ pub(super) fn operations_page(repository: &Repository, breaches: &mut Vec<String
 }
 
 pub(super) fn links(repository: &Repository, breaches: &mut Vec<String>) {
+    let mut fenced = false;
     for (document, number, line) in lines(repository) {
+        // Between fences is code, in which the same characters index and call.
+        let fence = line.trim_start().starts_with("```");
+        fenced = if number == 1 { fence } else { fenced != fence };
+        if fenced {
+            continue;
+        }
         for (at, _) in line.match_indices("](") {
             let target = line[at + 2..].split([')', ' ', '#']).next().unwrap_or_default();
             if target.is_empty() || target.contains("://") || target.starts_with("mailto:") {
@@ -207,6 +214,12 @@ mod tests {
         for bad in ["[a](b.md)", "[a](../../README.md)", "[a](docs/a.md)"] {
             assert_eq!(breaches(links, "docs/b.md", bad).len(), 1, "{bad}");
         }
+    }
+
+    #[test]
+    fn code_between_fences_has_no_links() {
+        let text = "```text\nfused[5](%3)\n```\n[a](b.md)";
+        assert_eq!(breaches(links, "docs/b.md", text), ["docs/b.md:4 links to `b.md`"]);
     }
 
     #[test]
