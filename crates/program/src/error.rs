@@ -78,6 +78,32 @@ pub enum Error {
         /// What was given.
         actual: Box<Meta>,
     },
+    /// A program was run into another number of outputs than it has results.
+    #[error("the program has {expected} results and was given {actual} outputs")]
+    OutputCount {
+        /// The program's results.
+        expected: usize,
+        /// What was given.
+        actual: usize,
+    },
+    /// An output is not of the dtype and shape of the result.
+    #[error("output {output} is {} and the result is {}", describe(actual), describe(expected))]
+    OutputMismatch {
+        /// The number of the output.
+        output: usize,
+        /// What the result is.
+        expected: Box<Meta>,
+        /// What was given.
+        actual: Box<Meta>,
+    },
+    /// Elements of an output are also those of an input or of another output.
+    #[error("output {output} shares elements with {other}; give it memory of its own")]
+    Overlap {
+        /// The number of the output.
+        output: usize,
+        /// What it shares them with, such as "input 0".
+        other: String,
+    },
     /// An input does not fit the dtype and extents that a template takes.
     #[error("input {input} is {} and it has to be {expected}", describe(actual))]
     PatternMismatch {

@@ -31,6 +31,7 @@ mod error;
 mod flow;
 mod graphviz;
 mod identity;
+mod into;
 mod methods;
 mod pass;
 mod prepared;
