@@ -1,6 +1,6 @@
 //! Products on operands as they lie: tiles in registers, and no packing but where columns are far apart.
 //!
-//! For small products, and for those with one short extent: packing both operands costs them more than it brings. It exists
+//! For small products, and for those with few columns: packing both operands costs them more than it brings. It exists
 //! for x86-64 with fused multiply-adds.
 
 mod tile;
@@ -17,8 +17,9 @@ use self::tile::{Corner, Real, tile};
 use super::block::{Block, Strided};
 use crate::arithmetic::Scale;
 
-/// Multiply-add steps, of parts, up to which packing does not pay: about 100 cubed, or 64 of complex ones.
-const SMALL: usize = 1 << 20;
+/// Multiply-add steps, of parts, up to which packing does not pay: 32 cubed, or 20 of complex ones. Beyond, vectors that lie
+/// across two lines of the cache, as those of most allocations do, cost more than packing.
+const SMALL: usize = 1 << 15;
 
 /// Terms of a sum, in bytes, that are added in one go: columns of the right operand stay in the nearest cache.
 const DEPTH: usize = 2048;
@@ -33,16 +34,20 @@ const PACKED: usize = 768;
 /// columns are in pages of their own, and drive each other out of the caches.
 const FAR: usize = 4096;
 
-/// Columns of the result up to which a product with long sums is narrow.
+/// Columns of the result below which a product is narrow, and terms of a sum up to which it is short.
 const NARROW: usize = 64;
 
-/// Whether a block is small or narrow enough, its left operand and output have their rows in one piece, and this machine has
-/// the instructions.
+/// Terms of a sum from which tiles pay: with fewer, a product is made of stores alone, and in a tile those go to many columns.
+const TERMS: usize = 3;
+
+/// Whether a block is small or narrow enough and has sums, its left operand and output have their rows in one piece, and
+/// this machine has the instructions.
 #[inline]
 pub(super) fn fits<T: Parts>(block: &Block<T>) -> bool {
     block.lhs.row == 1
         && block.out.row == 1
-        && (is_small(block) || block.n <= NARROW || block.k <= NARROW)
+        && block.k >= TERMS
+        && (is_small(block) || block.n < NARROW)
         && LEVEL.is_some()
 }
 
