@@ -100,7 +100,7 @@ impl Grid {
     }
 }
 
-/// How many pieces a product of this much work should have: the same number for everybody.
+/// How many pieces a product of this much work should have: the same number for every thread.
 ///
 /// Fewer pieces mean less packing of the same rows twice; more pieces mean a shorter wait for the last one.
 fn parts(work: usize, width: usize) -> usize {
