@@ -2,28 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod running;
+
 use insta::assert_snapshot;
-use tenferro_ops::reference::Reference;
-use tenferro_program::{Argument, Error, Misfit, Passes, Program, Scan, Spec, Traced, trace};
+use tenferro_program::{Error, Misfit, Program, Scan, Spec, Traced, trace};
 use tenferro_tensor::{Comparison, DType, KeepAxes, Tensor};
 
-fn real(extents: &[usize], elements: &[f64]) -> Tensor {
-    Tensor::from_vec_col_major(extents.to_vec(), elements.to_vec()).unwrap()
-}
+use running::{real, run};
 
 fn spec(name: &str, extents: &[usize]) -> Spec {
     Spec::new(DType::F64, extents).unwrap().named(name)
-}
-
-fn run(program: &Program, inputs: &[Tensor]) -> Vec<Vec<f64>> {
-    let [plain, optimised] = [Passes::none(), Passes::all()].map(|passes| {
-        let prepared = program.prepare(&passes).unwrap();
-        let arguments = inputs.iter().map(Argument::from);
-        let results = prepared.run(&mut Reference, arguments).unwrap();
-        results.iter().map(|x| x.to_vec_col_major::<f64>().unwrap()).collect::<Vec<_>>()
-    });
-    assert_eq!(plain, optimised, "passes change results:\n{program}");
-    plain
 }
 
 fn choice() -> Program {
