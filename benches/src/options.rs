@@ -1,4 +1,4 @@
-//! The command line of a suite: `[--quick] [--json FILE] [--patterns FILE] [--peer COMMAND] [--library FILE] [PART-OF-A-CASE-NAME ...]`.
+//! The command line of a suite: `[--quick] [--json FILE] [--patterns FILE] [--peer COMMAND] [--library FILE] [--threads N] [PART-OF-A-CASE-NAME ...]`.
 
 use std::path::PathBuf;
 
@@ -21,6 +21,8 @@ pub struct Options {
     pub libraries: Vec<PathBuf>,
     /// Commands that start peers in processes of their own.
     pub peers: Vec<Vec<String>>,
+    /// The number of threads of the cases to run; with none, every case runs.
+    pub threads: Option<usize>,
     /// Parts of case names; with none, every case runs.
     pub filters: Vec<String>,
 }
@@ -51,6 +53,7 @@ impl Options {
             patterns: None,
             libraries: Vec::new(),
             peers: Vec::new(),
+            threads: None,
             filters: Vec::new(),
         };
         let mut words = words.into_iter();
@@ -63,6 +66,11 @@ impl Options {
                     let problem = "needs a number";
                     let count = count.map_err(|_| Error::Usage { word, problem })?;
                     options.mode = Mode::Repeat(count);
+                }
+                "--threads" => {
+                    let count = value(word.clone(), &mut words)?.parse();
+                    let problem = "needs a number";
+                    options.threads = Some(count.map_err(|_| Error::Usage { word, problem })?);
                 }
                 "--json" => options.json = Some(value(word, &mut words)?.into()),
                 "--library" => options.libraries.push(value(word, &mut words)?.into()),
@@ -85,9 +93,10 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether a case is asked for.
-    pub fn wants(&self, case: &str) -> bool {
-        self.filters.is_empty() || self.filters.iter().any(|part| case.contains(part))
+    /// Whether a case on so many threads is asked for.
+    pub fn wants(&self, case: &str, threads: usize) -> bool {
+        self.threads.is_none_or(|wanted| wanted == threads)
+            && (self.filters.is_empty() || self.filters.iter().any(|part| case.contains(part)))
     }
 }
 
@@ -109,9 +118,11 @@ mod tests {
         let options = parse("scope/ --quick --json a.json /64").unwrap();
         assert_eq!(options.plan, Plan::quick());
         assert_eq!(options.json, Some(PathBuf::from("a.json")));
-        assert!(options.wants("scope/add/f64/2") && options.wants("standalone/add/f64/64"));
-        assert!(!options.wants("standalone/add/f64/2"));
-        assert!(parse("").unwrap().wants("anything"));
+        assert!(options.wants("scope/add/f64/2", 1) && options.wants("standalone/add/f64/64", 2));
+        assert!(!options.wants("standalone/add/f64/2", 1));
+        assert!(parse("").unwrap().wants("anything", 8));
+        let one = parse("--threads 1 scope/").unwrap();
+        assert!(one.wants("scope/add/f64/2", 1) && !one.wants("scope/add/f64/2", 2));
         let options = parse(r#"--peer ["a","b"] --peer ["c"]"#).unwrap();
         assert_eq!(options.peers, [vec!["a".to_owned(), "b".to_owned()], vec!["c".to_owned()]]);
     }
@@ -139,6 +150,8 @@ mod tests {
             "--peer python",
             "--repeat",
             "--repeat x",
+            "--threads",
+            "--threads x",
             "--library",
         ] {
             assert!(matches!(parse(line), Err(Error::Usage { .. })), "{line}");

@@ -34,6 +34,11 @@ pub struct Row {
 }
 
 impl Row {
+    /// Whether the row is of a peer, and not of the limit that stands for one.
+    pub fn has_peer(&self) -> bool {
+        self.peer_ns != self.limit_ns
+    }
+
     /// Whether the run was quiet enough for this row: ours took as long as ours, within 3 %.
     pub fn counts(&self) -> bool {
         (self.aa - 1.0).abs() <= 0.03

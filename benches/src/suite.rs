@@ -100,7 +100,7 @@ impl Suite {
         family: impl FnOnce(&[usize]) -> Family<'a>,
     ) {
         let wanted: Vec<usize> =
-            (0..names.len()).filter(|&at| self.options.wants(&names[at])).collect();
+            (0..names.len()).filter(|&at| self.options.wants(&names[at], threads)).collect();
         if self.failure.is_some() || wanted.is_empty() {
             return;
         }
@@ -146,8 +146,8 @@ impl Suite {
     }
 
     /// Makes and prints a figure that is no comparison, if it is asked for. It is not recorded.
-    pub fn figure(&mut self, name: &str, make: impl FnOnce() -> String) {
-        if self.failure.is_some() || !self.options.wants(name) {
+    pub fn figure(&mut self, name: &str, threads: usize, make: impl FnOnce() -> String) {
+        if self.failure.is_some() || !self.options.wants(name, threads) {
             return;
         }
         self.ran = true;
@@ -165,7 +165,7 @@ impl Suite {
         movement: Option<Movement>,
         case: impl FnOnce(String, usize) -> Case<'a>,
     ) {
-        if self.failure.is_some() || !self.options.wants(name) {
+        if self.failure.is_some() || !self.options.wants(name, threads) {
             return;
         }
         self.ran = true;

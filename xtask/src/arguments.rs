@@ -50,6 +50,13 @@ impl Arguments {
         Err(Failure::Usage(format!("`{name}` needs a value")))
     }
 
+    /// Takes a word that is not an option if it is the next one.
+    pub(super) fn word(&mut self, name: &str) -> bool {
+        let next = self.words.iter().position(|word| !word.starts_with('-'));
+        let at = next.filter(|&at| self.words[at] == name);
+        at.map(|at| self.words.remove(at)).is_some()
+    }
+
     /// Takes the next word that is not an option.
     pub(super) fn positional(&mut self) -> Option<String> {
         let at = self.words.iter().position(|word| !word.starts_with('-'))?;
@@ -90,7 +97,8 @@ mod tests {
         assert_eq!(given.option("--json").unwrap().as_deref(), Some("a.json"));
         assert!(given.flag("--quick"));
         assert!(!given.flag("--quick"));
-        assert_eq!(given.positional().as_deref(), Some("small"));
+        assert!(!given.word("reduce") && given.word("small"));
+        assert_eq!(given.positional(), None);
         given.finish_alone().unwrap();
 
         let mut given = arguments("--json=b.json");

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::peers::{self, PYTHON_PEERS, RUST_PEERS, RustPeer};
 use super::step::{Failure, Step};
-use super::{Arguments, Command, callgrind};
+use super::{Arguments, Command, build_time, callgrind};
 
 /// The workspace of the suites whose peers are too heavy for the main one.
 pub(super) const PEERS_MANIFEST: &str = "benches/peers/Cargo.toml";
@@ -29,6 +29,10 @@ pub(super) const COMMAND: Command = Command {
             arguments.finish_alone()?;
             return report("page").run(workspace.root());
         }
+        if arguments.word("build") {
+            let recorded = arguments.flag("--record");
+            return build_time::measure(workspace.root(), recorded, &arguments.finish()?);
+        }
         let here = std::env::current_dir()
             .map_err(|error| Failure::Red(format!("the current folder: {error}")))?;
         let plan = plan(&here, workspace.root(), arguments)?;
@@ -38,7 +42,14 @@ pub(super) const COMMAND: Command = Command {
         if let Some(filters) = plan.instructions {
             plan.suite.run(workspace.root())?;
             let program = workspace.root().join("target/release").join(plan.name);
-            return callgrind::count(workspace.root(), &program.to_string_lossy(), &filters);
+            let program = program.to_string_lossy();
+            return callgrind::count(
+                workspace.root(),
+                plan.name,
+                &program,
+                plan.recorded,
+                &filters,
+            );
         }
         if plan.recorded {
             report("machine").run(workspace.root())?;
@@ -59,11 +70,13 @@ const OPTIONS: &str = "
   --callgrind     count instructions of ours with valgrind instead of measuring
   --record        bring the suite's rows in docs/performance up to date
   --json FILE     write the rows to FILE too, one JSON object a line
+  --threads N     the cases on N threads alone
   --patterns FILE for `permute`: run the patterns of a JSON file instead of its own
   --library FILE  for `matmul` and `contention`: with a C library as it is, and its provider; may be
                   repeated
 
-`bench --report` makes docs/performance.md from the recorded rows.
+`bench build [--record]` times release builds of the library and of candle-core, and rebuilds after a
+kernel was touched. `bench --report` makes docs/performance.md from what was recorded.
 
 Words after `--` go to the suite: parts of case names, to run only those.
 ";
@@ -177,6 +190,7 @@ fn plan(here: &Path, root: &Path, mut arguments: Arguments) -> Result<Plan, Fail
     let callgrind = arguments.flag("--callgrind");
     let recorded = arguments.flag("--record");
     let json = arguments.option("--json")?;
+    let threads = arguments.option("--threads")?;
     let patterns = arguments.option("--patterns")?;
     let mut libraries = Vec::new();
     while let Some(library) = arguments.option("--library")? {
@@ -196,13 +210,7 @@ fn plan(here: &Path, root: &Path, mut arguments: Arguments) -> Result<Plan, Fail
         let build = Step::cargo(["build", "--release", "--package", suite.package])
             .args(["--bin", suite.name]);
         let (name, peers) = (suite.name, Vec::new());
-        return Ok(Plan {
-            name,
-            instructions: Some(filters),
-            recorded: false,
-            peers,
-            suite: build,
-        });
+        return Ok(Plan { name, instructions: Some(filters), recorded, peers, suite: build });
     }
     let peers: Vec<&RustPeer> =
         RUST_PEERS.iter().filter(|peer| !light && suite.peers.contains(&peer.name)).collect();
@@ -221,6 +229,9 @@ fn plan(here: &Path, root: &Path, mut arguments: Arguments) -> Result<Plan, Fail
         if let Some(file) = file {
             step = step.args([option.to_owned(), here.join(file).to_string_lossy().into_owned()]);
         }
+    }
+    if let Some(threads) = threads {
+        step = step.args(["--threads".to_owned(), threads]);
     }
     for library in libraries {
         let library = here.join(library).to_string_lossy().into_owned();
@@ -287,6 +298,8 @@ mod tests {
         assert!(line("matmul").unwrap().contains("--manifest-path benches/peers/Cargo.toml"));
         let libraries = line("matmul --library a.so --library /b.so").unwrap();
         assert!(libraries.ends_with("-- --library /here/a.so --library /b.so"), "{libraries}");
+        let threads = line("index --light --threads 1").unwrap();
+        assert!(threads.ends_with("--bin index -- --threads 1"), "{threads}");
         let patterns = line("permute --light --patterns p.json").unwrap();
         assert!(patterns.ends_with("--bin permute -- --patterns /here/p.json"), "{patterns}");
     }

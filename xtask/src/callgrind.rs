@@ -5,6 +5,7 @@
 //! starting, making inputs and filling the pool take part in both. Valgrind knows no AVX-512, so the
 //! kernels of its next lower instruction set are counted.
 
+use std::fs;
 use std::path::Path;
 
 use super::step::{Failure, Step};
@@ -12,8 +13,16 @@ use super::step::{Failure, Step};
 /// Repetitions of the two runs.
 const RUNS: [u64; 2] = [1000, 3000];
 
-/// Counts every case of a built suite that the filters choose, and prints a table.
-pub(super) fn count(root: &Path, program: &str, filters: &[String]) -> Result<(), Failure> {
+/// Counts every case of a built suite that the filters choose, and prints a table; recorded, the
+/// counts of the suite go to docs/performance, over those that were there.
+pub(super) fn count(
+    root: &Path,
+    suite: &str,
+    program: &str,
+    recorded: bool,
+    filters: &[String],
+) -> Result<(), Failure> {
+    let mut lines = String::new();
     let list = Step::program(program, ["--list"]).args(filters.iter().cloned()).read(root)?;
     println!("{:<34}{:>16}", "case", "instructions");
     for case in list.output.lines() {
@@ -26,6 +35,12 @@ pub(super) fn count(root: &Path, program: &str, filters: &[String]) -> Result<()
         });
         let each = (many? - few?) / (RUNS[1] - RUNS[0]) as f64;
         println!("{case:<34}{each:>16.1}");
+        lines.push_str(&format!("{{\"case\":\"{case}\",\"instructions\":{each:.1}}}\n"));
+    }
+    if recorded {
+        let path = format!("docs/performance/{suite}.instructions.jsonl");
+        fs::write(root.join(&path), lines)
+            .map_err(|error| Failure::Red(format!("{path}: {error}")))?;
     }
     Ok(())
 }

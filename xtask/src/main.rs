@@ -8,6 +8,7 @@
 
 mod arguments;
 mod bench;
+mod build_time;
 mod callgrind;
 mod ci;
 mod layers;

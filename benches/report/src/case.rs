@@ -32,7 +32,7 @@ impl<'a> Measured<'a> {
 
     /// The rows of other libraries: without the one in which the limit stands for a peer.
     pub(super) fn peers(&self) -> impl Iterator<Item = &'a Row> {
-        self.rows.iter().copied().filter(|row| row.peer_ns != row.limit_ns)
+        self.rows.iter().copied().filter(|row| row.has_peer())
     }
 
     pub(super) fn peer(&self, name: &str) -> Option<&'a Row> {

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod case;
+mod count;
 mod machine;
 mod page;
 mod plot;

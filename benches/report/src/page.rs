@@ -1,13 +1,13 @@
 //! The page itself: machine, targets, a table and a plot a suite, build time.
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use tenferro_benches::{Row, read_rows};
 
 use super::case::{Measured, time};
+use super::count;
 use super::machine::{self, Machine};
 use super::plot;
 use super::target::TARGETS;
@@ -65,10 +65,9 @@ pub(super) fn write(docs: &Path) -> Result<(), Box<dyn Error>> {
         let peers = peers(rows);
         plot::draw(&folder.join(format!("{name}.svg")), &cases.iter().collect::<Vec<_>>(), &peers)?;
         page += &section(name, about, &cases, &peers);
+        page += &count::instructions(&folder, name)?;
     }
-    if let Ok(text) = fs::read_to_string(folder.join("build-time.md")) {
-        write!(page, "\n## Build time\n\n{}\n", text.trim())?;
-    }
+    page += &count::builds(&folder)?;
     fs::write(docs.join("performance.md"), page)?;
     Ok(())
 }
@@ -86,7 +85,8 @@ fn head(machine: &Machine) -> String {
          [benches/README.md](../benches/README.md): everyone takes turns in every round, at least 21 of them, and \
          figures are medians. A/A is ours against ours in the same rounds, with half the quartile distance: a case \
          counts when it is within 3 % of 1, and `(noisy)` marks the others. T is the number of threads. Times of \
-         peers are followed by ours over theirs: below 1 ours is faster.\n"
+         peers are followed by ours over theirs: below 1 ours is faster; `*` marks a ratio of an earlier run than the \
+         row's.\n"
     )
 }
 
@@ -160,8 +160,10 @@ fn section(name: &str, about: &str, cases: &[Measured<'_>], peers: &[&str]) -> S
             row.limit_ratio
         );
         for peer in peers {
-            let cell =
-                case.peer(peer).map(|row| format!("{} ({:.2})", time(row.peer_ns), row.ratio));
+            let cell = case.peer(peer).map(|peer| {
+                let earlier = if peer.ours_ns == row.ours_ns { "" } else { " *" };
+                format!("{} ({:.2}){earlier}", time(peer.peer_ns), peer.ratio)
+            });
             text += &format!(" {} |", cell.unwrap_or_default());
         }
         let noisy = if row.counts() { "" } else { " (noisy)" };
@@ -177,7 +179,11 @@ mod tests {
 
     #[test]
     fn a_table_has_a_column_a_peer_and_an_empty_cell_for_an_absent_one() {
-        let rows = [row("a", 1, "x", [2.0, 1.0, 4.0]), row("b", 1, "y", [3e6, 1.5e6, 6e6])];
+        let rows = [
+            row("a", 1, "x", [2.0, 1.0, 4.0]),
+            row("b", 1, "y", [3e6, 1.5e6, 6e6]),
+            row("b", 1, "x", [4e6, 2e6, 4e6]),
+        ];
         let cases = Measured::gather(&rows);
         let text = section("suite", "About.", &cases, &peers(&rows));
         let lines: Vec<&str> = text.lines().skip(7).collect();
@@ -187,7 +193,7 @@ mod tests {
                 "| case | T | ours | limit | over it | x | y | A/A |",
                 "|---|---|---|---|---|---|---|---|",
                 "| a | 1 | 2.00 ns | 1.00 ns | 2.00 | 4.00 ns (0.50) |  | 1.000 +- 0.010 |",
-                "| b | 1 | 3.00 ms | 1.50 ms | 2.00 |  | 6.00 ms (0.50) | 1.000 +- 0.010 |",
+                "| b | 1 | 3.00 ms | 1.50 ms | 2.00 | 4.00 ms (1.00) * | 6.00 ms (0.50) | 1.000 +- 0.010 |",
             ]
         );
     }

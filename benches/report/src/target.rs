@@ -324,7 +324,8 @@ impl Bound {
                 Some((ratio / most, times(ratio)))
             }
             Bound::OverPeer(name, ns) => {
-                let over = first.ours_ns - case.peer(name)?.peer_ns;
+                let row = case.peer(name)?;
+                let over = row.ours_ns - row.peer_ns;
                 Some((over / ns, time(over.max(0.0))))
             }
             Bound::PeerOrLimit(name, peer, limit) => {

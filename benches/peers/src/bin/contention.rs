@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         // Long enough that the callers' start and end are a thousandth of it.
         let plan = suite.plan_mut();
         plan.sample = plan.sample.max(Duration::from_millis(20));
-        suite.figure("fairness/8-callers/1", fairness);
+        suite.figure("fairness/8-callers/1", 1, fairness);
         let foreigners: Vec<_> = suite.libraries().iter().map(|path| Foreign::open(path)).collect();
         for budget in [1, 2] {
             for foreign in &foreigners {
