@@ -90,12 +90,16 @@ pub fn measure(case: Case<'_>, plan: &Plan) -> Measurement {
     assert!(plan.rounds > 0, "a plan has rounds");
     let Case { name, threads, ours, limit, peers } = case;
     let mut contenders = vec![ours, limit];
+    let peered = !peers.is_empty();
     contenders.extend(peers);
     let counts: Vec<u64> =
         contenders.iter_mut().map(|contender| calibrate(contender, plan)).collect();
 
-    // Ours has two places in a round: its own, and one after the last peer.
-    let places: Vec<usize> = (0..contenders.len()).chain([0]).collect();
+    // Ours has two places in a round: its own, and one before the last peer, so that neither follows
+    // the other into caches that it has just filled.
+    let mut places: Vec<usize> = (0..contenders.len()).collect();
+    let second = if peered { places.len() - 1 } else { places.len() };
+    places.insert(second, 0);
     let mut samples = vec![Vec::with_capacity(plan.rounds); places.len()];
     for round in 0..plan.rounds {
         for place in rotation(places.len(), round) {
@@ -108,7 +112,7 @@ pub fn measure(case: Case<'_>, plan: &Plan) -> Measurement {
     let again = Series {
         name: contenders[0].name.clone(),
         version: contenders[0].version.clone(),
-        ns: samples.pop().expect("invariant: ours has a second place"),
+        ns: samples.remove(second),
     };
     let mut series = contenders.into_iter().zip(samples).map(|(one, ns)| {
         let Contender { name, version, .. } = one;
@@ -197,7 +201,7 @@ mod tests {
         measure(case(noting("o"), noting("l"), vec![noting("p")]), &plan);
         let log = log.into_inner();
         let rounds = log.strip_prefix("olp").expect("one calibration each");
-        assert_eq!(rounds, "olpo".to_owned() + "lpoo" + "pool" + "oolp");
+        assert_eq!(rounds, "olop".to_owned() + "lopo" + "opol" + "polo");
     }
 
     #[test]

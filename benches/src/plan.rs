@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How much is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Rounds; each samples ours, the limit, every peer, and ours again.
+    /// Rounds; each samples ours twice, the limit and every peer.
     pub rounds: usize,
     /// The time that one sample should take; a longer operation is done once.
     pub sample: Duration,

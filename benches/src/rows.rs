@@ -24,24 +24,24 @@ pub(super) fn write_rows(path: &Path, rows: &[Row]) -> io::Result<()> {
 /// The rows of both measurements: a case in both is taken from the new one, unless only the old
 /// one was quiet enough to count. New cases follow the old ones.
 ///
-/// Peers that the new run was without keep their old rows, after the new ones: a row holds its
-/// own run's time of ours, so its ratio stays one of a single run.
-pub(super) fn merge(old: Vec<Row>, new: &[Row]) -> Vec<Row> {
+/// A peer that took part in the other measurement alone keeps that row, after those of the case: a
+/// row holds its own run's time of ours, so its ratio stays one of a single run.
+pub(super) fn merge(old: &[Row], new: &[Row]) -> Vec<Row> {
     let same = |a: &Row, b: &Row| (&a.suite, &a.case, a.threads) == (&b.suite, &b.case, b.threads);
-    let replaced = |row: &Row| new.iter().any(|by| same(by, row) && (by.counts() || !row.counts()));
     let mut merged: Vec<Row> = Vec::new();
-    for row in &old {
-        if !replaced(row) {
-            merged.push(row.clone());
-        } else if !merged.iter().any(|done| same(done, row)) {
-            merged.extend(new.iter().filter(|by| same(by, row)).cloned());
-            let absent = |peer: &str| !new.iter().any(|by| same(by, row) && by.peer == peer);
-            let kept = |known: &&Row| same(known, row) && known.has_peer() && absent(&known.peer);
-            merged.extend(old.iter().filter(kept).cloned());
+    for row in old.iter().chain(new) {
+        if merged.iter().any(|done| same(done, row)) {
+            continue;
         }
+        let [before, now] =
+            [old, new].map(|rows| rows.iter().filter(|other| same(other, row)).collect::<Vec<_>>());
+        // The first row is of the measurement that the case was taken from.
+        let quiet = |rows: &[&Row]| rows.first().is_some_and(|first| first.counts());
+        let stays = now.is_empty() || quiet(&before) && !quiet(&now);
+        let (own, other) = if stays { (before, now) } else { (now, before) };
+        let absent = |row: &&&Row| row.has_peer() && !own.iter().any(|by| by.peer == row.peer);
+        merged.extend(own.iter().chain(other.iter().filter(absent)).map(|&row| row.clone()));
     }
-    let fresh = new.iter().filter(|row| !old.iter().any(|known| same(known, row)));
-    merged.extend(fresh.cloned());
     merged
 }
 
@@ -71,12 +71,13 @@ mod tests {
             row("d", "x", 2.0, 1.5),
             row("a", "x", 2.0, 1.0),
             row("b", "x", 2.0, 1.2),
+            row("b", "y", 2.0, 1.2),
             row("c", "x", 2.0, 1.2),
             row("c", "z", 2.0, 1.2),
         ];
-        let merged = merge(old, &new);
+        let merged = merge(&old, &new);
         let found: Vec<_> =
             merged.iter().map(|row| format!("{}{}{}", row.case, row.peer, row.ours_ns)).collect();
-        assert_eq!(found, ["ax2", "ay1", "bx1", "cx2", "cz2", "dx2"]);
+        assert_eq!(found, ["ax2", "ay1", "bx1", "by2", "cx2", "cz2", "dx2"]);
     }
 }

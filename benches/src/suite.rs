@@ -191,7 +191,8 @@ impl Suite {
         self.keep(&measure(case, &self.options.plan));
     }
 
-    /// Shows the rows of a measurement and keeps them.
+    /// Shows the rows of a measurement and keeps them; they are recorded at once, so that a run that
+    /// is cut short has not been in vain.
     fn keep(&mut self, measurement: &Measurement) {
         if self.rows.is_empty() {
             println!("{}", heading());
@@ -200,10 +201,17 @@ impl Suite {
         for row in &rows {
             println!("{}", line(row, measurement));
         }
+        if let Some(path) = &self.options.record {
+            let old = if path.exists() { read_rows(path) } else { Ok(Vec::new()) };
+            let recorded = old.and_then(|old| write_rows(path, &merge(&old, &rows)));
+            if let Err(source) = recorded {
+                self.failure = Some(Error::Json { path: path.clone(), source });
+            }
+        }
         self.rows.extend(rows);
     }
 
-    /// Writes the rows to the files of `--json` and `--record`, and returns them.
+    /// Writes the rows to the file of `--json`, and returns them.
     ///
     /// # Errors
     /// [`Error::NoCase`] if no case ran, [`Error::Json`] if the file cannot be written,
@@ -229,11 +237,6 @@ impl Suite {
         }
         if let Some(path) = self.options.json {
             write_rows(&path, &self.rows).map_err(|source| Error::Json { path, source })?;
-        }
-        if let Some(path) = self.options.record {
-            let old = if path.exists() { read_rows(&path) } else { Ok(Vec::new()) };
-            let recorded = old.and_then(|old| write_rows(&path, &merge(old, &self.rows)));
-            recorded.map_err(|source| Error::Json { path, source })?;
         }
         Ok(self.rows)
     }

@@ -44,6 +44,15 @@ fn the_file_of_rows_holds_one_json_object_a_line() {
 }
 
 #[test]
+fn a_run_that_is_cut_short_has_recorded_what_it_measured() {
+    let path = std::env::temp_dir().join(format!("tenferro-record-{}.json", std::process::id()));
+    drop(suite(&["--quick", "--record", path.to_str().unwrap()]));
+    let text = fs::read_to_string(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert_eq!(text.lines().count(), 4);
+}
+
+#[test]
 fn a_filter_without_a_case_and_an_unwritable_file_are_refused() {
     assert!(matches!(suite(&["--quick", "nothing"]).finish(), Err(Error::NoCase { .. })));
     let nowhere = ["--quick", "--json", "/nonexistent-folder/rows.json"];

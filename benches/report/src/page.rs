@@ -85,7 +85,7 @@ fn head(machine: &Machine) -> String {
          [benches/README.md](../benches/README.md): everyone takes turns in every round, at least 21 of them, and \
          figures are medians. A/A is ours against ours in the same rounds, with half the quartile distance: a case \
          counts when it is within 3 % of 1, and `(noisy)` marks the others. T is the number of threads. Times of \
-         peers are followed by ours over theirs: below 1 ours is faster; `*` marks a ratio of an earlier run than the \
+         peers are followed by ours over theirs: below 1 ours is faster; `*` marks a ratio of another run than the \
          row's.\n"
     )
 }
@@ -161,8 +161,12 @@ fn section(name: &str, about: &str, cases: &[Measured<'_>], peers: &[&str]) -> S
         );
         for peer in peers {
             let cell = case.peer(peer).map(|peer| {
-                let earlier = if peer.ours_ns == row.ours_ns { "" } else { " *" };
-                format!("{} ({:.2}){earlier}", time(peer.peer_ns), peer.ratio)
+                let other = match (peer.ours_ns == row.ours_ns, peer.counts()) {
+                    (true, _) => "",
+                    (false, true) => " *",
+                    (false, false) => " * (noisy)",
+                };
+                format!("{} ({:.2}){other}", time(peer.peer_ns), peer.ratio)
             });
             text += &format!(" {} |", cell.unwrap_or_default());
         }

@@ -266,7 +266,7 @@ impl Target {
     /// The verdict over measured cases; `None` if none is spoken of.
     pub(super) fn judge(&self, cases: &[Measured<'_>]) -> Option<Verdict> {
         let chosen: Vec<&Measured<'_>> = cases.iter().filter(|case| self.speaks_of(case)).collect();
-        let noisy = chosen.iter().filter(|case| !case.first().counts()).count();
+        let noisy = chosen.iter().filter(|case| case.rows.iter().any(|row| !row.counts())).count();
         // How far each is from its bound (1 is at the bound), what it is called, and its figure.
         let mut figures: Vec<(f64, String, String)> = match self.bound {
             Bound::EveryPeerInMean => means(&chosen),
