@@ -1,6 +1,6 @@
 //! One operation on variables: below the highest level first, then what becomes of its derivatives.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use smallvec::SmallVec;
 use tenferro_ops::derivative::{self, Point};
@@ -24,17 +24,23 @@ pub(super) fn emit(
     inputs: &[&Variable],
 ) -> Result<Variable> {
     let Some(level) = highest(inputs) else { return computed(autodiff, &primitive, inputs) };
-    let below: Variables = inputs.iter().map(|x| x.below(level)).collect();
-    let output = {
+    let is_reverse = mode(inputs, level) == Mode::Reverse;
+    let (output, derivative) = if is_reverse && inputs.iter().all(|x| x.is_lowest(level)) {
+        let output = computed(autodiff, &primitive, inputs)?;
+        let recorder = Recorder { autodiff, is_lowest: true };
+        let derivative = record(recorder, &primitive, inputs, inputs, &output, level)?;
+        (output, derivative)
+    } else {
+        let below: Variables = inputs.iter().map(|x| x.below(level)).collect();
         let below: SmallVec<[&Variable; 3]> = below.iter().collect();
-        match highest(&below) {
-            None => computed(autodiff, &primitive, &below)?,
-            Some(_) => emit(autodiff, primitive.clone(), &below)?,
-        }
-    };
-    let derivative = match mode(inputs, level) {
-        Mode::Forward => push(autodiff, &primitive, inputs, &below, &output, level)?,
-        Mode::Reverse => record(autodiff, &primitive, inputs, below, &output, level)?,
+        let output = emit(autodiff, primitive.clone(), &below)?;
+        let derivative = if is_reverse {
+            let recorder = Recorder { autodiff, is_lowest: false };
+            record(recorder, &primitive, inputs, &below, &output, level)?
+        } else {
+            push(autodiff, &primitive, inputs, &below, &output, level)?
+        };
+        (output, derivative)
     };
     Ok(match derivative {
         Some(derivative) => output.tracked(level, derivative),
@@ -42,10 +48,20 @@ pub(super) fn emit(
     })
 }
 
-/// The result of a primitive on operands that nothing is differentiated by.
-fn computed(autodiff: &Autodiff, primitive: &Primitive, inputs: &[&Variable]) -> Result<Variable> {
-    let operands: SmallVec<[Operand<'_>; 4]> = inputs.iter().map(|x| x.operand()).collect();
-    let value = autodiff.apply(primitive, &operands)?;
+/// The result of a primitive, a constant to every level.
+pub(super) fn computed(
+    autodiff: &Autodiff,
+    primitive: &Primitive,
+    inputs: &[&Variable],
+) -> Result<Variable> {
+    let value = match inputs {
+        [x] => autodiff.apply(primitive, &[x.operand()])?,
+        [x, y] => autodiff.apply(primitive, &[x.operand(), y.operand()])?,
+        _ => {
+            let operands: SmallVec<[Operand<'_>; 4]> = inputs.iter().map(|x| x.operand()).collect();
+            autodiff.apply(primitive, &operands)?
+        }
+    };
     Ok(Variable::plain(autodiff.clone(), value))
 }
 
@@ -55,6 +71,7 @@ pub(super) fn highest(inputs: &[&Variable]) -> Option<Level> {
     highest.filter(|level| !level.is_paused())
 }
 
+#[derive(PartialEq, Eq)]
 enum Mode {
     Forward,
     Reverse,
@@ -71,11 +88,10 @@ fn push(
     autodiff: &Autodiff,
     primitive: &Primitive,
     inputs: &[&Variable],
-    below: &Variables,
+    below: &[&Variable],
     output: &Variable,
     level: Level,
 ) -> Result<Option<Derivative>> {
-    let below: SmallVec<[&Variable; 3]> = below.iter().collect();
     let tangents: SmallVec<[Option<&Variable>; 3]> = inputs
         .iter()
         .map(|x| match x.at(level) {
@@ -83,38 +99,50 @@ fn push(
             _ => None,
         })
         .collect();
-    let point = Point { inputs: &below, output, tangents: &tangents };
+    let point = Point { inputs: below, output, tangents: &tangents };
     let tangent = derivative::jvp(&mut autodiff.clone(), primitive, &point)?;
     Ok(tangent.map(Derivative::Tangent))
 }
 
-/// The node of the result, behind those of the linear steps that lead to it.
-fn record(
-    autodiff: &Autodiff,
+/// The node of the result, behind those of the linear steps that lead to it. `below` are the operands as the recorder
+/// knows them.
+fn record<'a>(
+    mut recorder: Recorder<'a>,
     primitive: &Primitive,
-    inputs: &[&Variable],
-    below: Variables,
-    output: &Variable,
+    inputs: &[&'a Variable],
+    below: &[&'a Variable],
+    output: &'a Variable,
     level: Level,
 ) -> Result<Option<Derivative>> {
-    let known: SmallVec<[Recorded; 3]> = below.into_iter().map(Recorded::Known).collect();
-    let known: SmallVec<[&Recorded; 3]> = known.iter().collect();
-    let output = Recorded::Known(output.clone());
-    let nodes: SmallVec<[Option<Recorded>; 3]> =
-        inputs.iter().map(|x| node(x, level).map(Recorded::Linear)).collect();
-    let tangents: SmallVec<[Option<&Recorded>; 3]> = nodes.iter().map(Option::as_ref).collect();
-    let point = Point { inputs: &known, output: &output, tangents: &tangents };
-    let tangent = derivative::jvp(&mut Recorder::new(autodiff.clone()), primitive, &point)?;
-    let Some(Recorded::Linear(node)) = tangent else { return Ok(None) };
-    // An operation that passes a tangent on, as adding a constant does, has a place of its own for hooks and gradients.
-    let passed_on =
-        inputs.iter().any(|x| self::node(x, level).is_some_and(|own| Arc::ptr_eq(&own, &node)));
-    Ok(Some(Derivative::Node(if passed_on {
-        let meta = node.meta().clone();
-        Arc::new(Node::result(node, 0, meta))
-    } else {
-        node
-    })))
+    // One by one: a list that is collected is moved, which takes as long as all else here.
+    let mut known: SmallVec<[Recorded<'_>; 3]> = SmallVec::new();
+    let mut nodes: SmallVec<[Option<Recorded<'_>>; 3]> = SmallVec::new();
+    for (x, below) in inputs.iter().zip(below) {
+        known.push(Recorded::Known(Cow::Borrowed(below)));
+        nodes.push(match x.at(level) {
+            Some(Derivative::Node(node)) => Some(Recorded::Linear(Cow::Borrowed(node))),
+            _ => None,
+        });
+    }
+    let output = Recorded::Known(Cow::Borrowed(output));
+    let mut values: SmallVec<[&Recorded<'_>; 3]> = SmallVec::new();
+    let mut tangents: SmallVec<[Option<&Recorded<'_>>; 3]> = SmallVec::new();
+    for (known, node) in known.iter().zip(&nodes) {
+        values.push(known);
+        tangents.push(node.as_ref());
+    }
+    let point = Point { inputs: &values, output: &output, tangents: &tangents };
+    let tangent = derivative::jvp(&mut recorder, primitive, &point)?;
+    Ok(match tangent {
+        // Made by the rule.
+        Some(Recorded::Linear(Cow::Owned(node))) => Some(Derivative::Node(node)),
+        // An operation that passes a tangent on, as adding a constant does, has a place of its own for hooks and gradients.
+        Some(Recorded::Linear(Cow::Borrowed(node))) => {
+            let result = Node::result(Arc::clone(node), 0, node.meta().clone());
+            Some(Derivative::Node(Arc::new(result)))
+        }
+        Some(Recorded::Known(_)) | None => None,
+    })
 }
 
 /// The node of a variable at a level.

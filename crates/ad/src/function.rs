@@ -9,7 +9,7 @@ use crate::{
     Variable,
     emit::{highest, node},
     level::Level,
-    node::Node,
+    node::{Node, Parents},
     variable::{Derivative, check_like},
 };
 
@@ -175,7 +175,7 @@ pub(super) struct Applied {
 }
 
 impl Applied {
-    pub(super) fn take_nodes(&mut self, into: &mut Vec<Arc<Node>>) {
+    pub(super) fn take_nodes(&mut self, into: &mut Parents) {
         into.extend(self.nodes.drain(..).flatten());
     }
 

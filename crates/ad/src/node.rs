@@ -45,6 +45,9 @@ pub(super) enum Step {
 /// The operands of a linear step.
 pub(super) type Edges = SmallVec<[Edge; 2]>;
 
+/// What nodes came from, of which few have many.
+pub(super) type Parents = SmallVec<[Arc<Node>; 4]>;
+
 /// An operand of a linear step.
 pub(super) enum Edge {
     /// A value of the levels below.
@@ -64,6 +67,11 @@ impl Hook {
         hook: impl Fn(&Variable) -> Result<Variable> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(hook))
+    }
+
+    /// What takes the gradient's place.
+    pub(super) fn call(&self, gradient: &Variable) -> Result<Variable> {
+        self.0(gradient)
     }
 }
 
@@ -118,14 +126,9 @@ impl Node {
         }
     }
 
-    /// The gradient after the hooks have seen it.
-    pub(super) fn hooked(&self, mut gradient: Variable) -> Result<Variable> {
-        // Taken out, so that no lock is held while one runs.
-        let hooks = lock(&self.hooks).clone();
-        for hook in hooks {
-            gradient = hook.0(&gradient)?;
-        }
-        Ok(gradient)
+    /// What is called with the gradient, in order. Taken out, so that no lock is held while one runs.
+    pub(super) fn hooks(&self) -> Vec<Hook> {
+        lock(&self.hooks).clone()
     }
 
     pub(super) fn gradient(&self) -> Option<Tensor> {
@@ -155,14 +158,15 @@ impl Node {
     }
 
     /// Takes the nodes out that this one came from.
-    fn take_parents(&mut self, into: &mut Vec<Arc<Node>>) {
+    fn take_parents(&mut self, into: &mut Parents) {
         match &mut self.step {
             Step::Leaf(_) => {}
             Step::Linear(_, edges) => {
-                into.extend(edges.drain(..).filter_map(|edge| match edge {
-                    Edge::Linear(node) => Some(node),
-                    Edge::Known(_) => None,
-                }));
+                while let Some(edge) = edges.pop() {
+                    if let Edge::Linear(node) = edge {
+                        into.push(node);
+                    }
+                }
             }
             Step::Result(..) => {
                 let leaf = Step::Leaf(Mutex::new(None));
@@ -178,7 +182,7 @@ impl Node {
 impl Drop for Node {
     /// A long chain is taken apart link by link, not by recursion.
     fn drop(&mut self) {
-        let mut owned = Vec::new();
+        let mut owned = Parents::new();
         self.take_parents(&mut owned);
         while let Some(node) = owned.pop() {
             if let Some(mut node) = Arc::into_inner(node) {

@@ -1,6 +1,6 @@
 //! The builder that lets rules write the tape: what is known is computed, what is linear in tangents is recorded.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use smallvec::SmallVec;
 use tenferro_ops::{Builder, Described, Meta, infer};
@@ -8,31 +8,27 @@ use tenferro_tensor::{DType, Primitive, Result, Shape, Tensor};
 
 use crate::{
     Autodiff, Variable,
-    emit::emit,
-    node::{Edge, Node},
+    emit::{computed, emit},
+    node::{Edge, Edges, Node},
 };
 
 /// A builder that computes with variables of the levels below and records operations on tangents.
-pub(super) struct Recorder {
-    autodiff: Autodiff,
+pub(super) struct Recorder<'a> {
+    pub(super) autodiff: &'a Autodiff,
+    /// Nothing below differentiates: of what is known only the tensor counts, whatever else its variable says.
+    pub(super) is_lowest: bool,
 }
 
-/// A value of a [`Recorder`].
+/// A value of a [`Recorder`], lent by the operation that is recorded or made by its rule.
 #[derive(Clone)]
-pub(super) enum Recorded {
+pub(super) enum Recorded<'a> {
     /// Does not depend on what is differentiated.
-    Known(Variable),
+    Known(Cow<'a, Variable>),
     /// A tangent, of which only its place on the tape is known.
-    Linear(Arc<Node>),
+    Linear(Cow<'a, Arc<Node>>),
 }
 
-impl Recorder {
-    pub(super) fn new(autodiff: Autodiff) -> Self {
-        Self { autodiff }
-    }
-}
-
-impl Described for &Recorded {
+impl Described for &Recorded<'_> {
     fn dtype(&self) -> DType {
         match self {
             Recorded::Known(variable) => variable.dtype(),
@@ -48,39 +44,40 @@ impl Described for &Recorded {
     }
 }
 
-impl Builder for Recorder {
-    type Value = Recorded;
+impl<'a> Builder for Recorder<'a> {
+    type Value = Recorded<'a>;
 
-    fn meta(&self, value: &Recorded) -> Meta {
-        match value {
-            Recorded::Known(variable) => Meta::of(variable.value()),
-            Recorded::Linear(node) => node.meta().clone(),
+    fn meta(&self, value: &Recorded<'a>) -> Meta {
+        Meta::of(&value)
+    }
+
+    fn constant(&mut self, tensor: Tensor) -> Recorded<'a> {
+        Recorded::Known(Cow::Owned(self.autodiff.constant(tensor)))
+    }
+
+    fn emit(&mut self, primitive: Primitive, inputs: &[&Recorded<'a>]) -> Result<Recorded<'a>> {
+        let mut known: SmallVec<[&Variable; 3]> = SmallVec::new();
+        for input in inputs {
+            if let Recorded::Known(variable) = input {
+                known.push(variable);
+            }
         }
-    }
-
-    fn constant(&mut self, tensor: Tensor) -> Recorded {
-        Recorded::Known(self.autodiff.constant(tensor))
-    }
-
-    fn emit(&mut self, primitive: Primitive, inputs: &[&Recorded]) -> Result<Recorded> {
-        let known: SmallVec<[&Variable; 3]> = inputs
-            .iter()
-            .filter_map(|input| match input {
-                Recorded::Known(variable) => Some(variable),
-                Recorded::Linear(_) => None,
-            })
-            .collect();
         if known.len() == inputs.len() {
-            return emit(&self.autodiff, primitive, &known).map(Recorded::Known);
+            let value = match self.is_lowest {
+                true => computed(self.autodiff, &primitive, &known)?,
+                false => emit(self.autodiff, primitive, &known)?,
+            };
+            return Ok(Recorded::Known(Cow::Owned(value)));
         }
         let meta = infer(&primitive, inputs)?;
-        let edges = inputs
-            .iter()
-            .map(|input| match input {
-                Recorded::Known(variable) => Edge::Known(variable.clone()),
-                Recorded::Linear(node) => Edge::Linear(Arc::clone(node)),
-            })
-            .collect();
-        Ok(Recorded::Linear(Arc::new(Node::linear(primitive, edges, meta))))
+        let mut edges = Edges::new();
+        for input in inputs {
+            edges.push(match input {
+                Recorded::Known(variable) if self.is_lowest => Edge::Known(variable.detach()),
+                Recorded::Known(variable) => Edge::Known(variable.clone().into_owned()),
+                Recorded::Linear(node) => Edge::Linear(node.clone().into_owned()),
+            });
+        }
+        Ok(Recorded::Linear(Cow::Owned(Arc::new(Node::linear(primitive, edges, meta)))))
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn leaves(seeds: Vec<(Arc<Node>, Variable)>) -> Result<Vec<(Arc<Node>
         sweep.reach(node, 0, seed)?;
     }
     let mut leaves = Vec::new();
-    while let Some((_, (node, mut gradients))) = sweep.reached.pop_last() {
+    while let Some((node, mut gradients)) = sweep.pop() {
         match node.step() {
             Step::Function(applied) => {
                 for (parent, gradient) in applied.pulled_back(&gradients)? {
@@ -66,9 +66,14 @@ fn whole(node: &Node, mut gradient: Variable) -> Result<Variable> {
         }
         gradient = gradient.autodiff().clone().stretch(&gradient, shape)?;
     }
-    let gradient = node.hooked(gradient)?;
-    // A hook may have made something else of it.
-    check_like("gradient", node.meta(), &gradient)?;
+    let hooks = node.hooks();
+    for hook in &hooks {
+        gradient = hook.call(&gradient)?;
+    }
+    if !hooks.is_empty() {
+        // A hook may have made something else of it.
+        check_like("gradient", node.meta(), &gradient)?;
+    }
     Ok(gradient)
 }
 
@@ -78,14 +83,22 @@ type Gradients = SmallVec<[Option<Variable>; 1]>;
 /// The nodes that gradients have reached, by their numbers: the last one has no more to come.
 #[derive(Default)]
 struct Sweep {
-    reached: BTreeMap<u64, (Arc<Node>, Gradients)>,
+    /// The last of all, in most steps the one that was just reached: on a chain the others need not be searched.
+    last: Option<Reached>,
+    others: BTreeMap<u64, Reached>,
 }
 
+type Reached = (Arc<Node>, Gradients);
+
 impl Sweep {
+    /// Takes the last node.
+    fn pop(&mut self) -> Option<Reached> {
+        self.last.take().or_else(|| self.others.pop_last().map(|(_, reached)| reached))
+    }
+
     /// Adds a gradient to those of a node.
     fn reach(&mut self, node: Arc<Node>, place: usize, gradient: Variable) -> Result<()> {
-        let (_, gradients) =
-            self.reached.entry(node.number()).or_insert_with(|| (node, Gradients::new()));
+        let (_, gradients) = self.reached(node);
         if gradients.len() <= place {
             gradients.resize(place + 1, None);
         }
@@ -95,6 +108,22 @@ impl Sweep {
         };
         gradients[place] = Some(sum);
         Ok(())
+    }
+
+    /// What has reached a node, which has its place among the others then.
+    fn reached(&mut self, node: Arc<Node>) -> &mut Reached {
+        let number = node.number();
+        let is_among_others = match &self.last {
+            Some((last, _)) => number < last.number(),
+            None => self.others.last_key_value().is_some_and(|(other, _)| number <= *other),
+        };
+        if is_among_others {
+            return self.others.entry(number).or_insert_with(|| (node, Gradients::new()));
+        }
+        if let Some(other) = self.last.take_if(|(last, _)| last.number() < number) {
+            self.others.insert(other.0.number(), other);
+        }
+        self.last.get_or_insert_with(|| (node, Gradients::new()))
     }
 
     /// Passes a gradient on to the operands of a linear step.
@@ -111,13 +140,13 @@ impl Sweep {
         {
             return self.reach(Arc::clone(node), 0, gradient.clone());
         }
-        let places: SmallVec<[Place<'_, Variable>; 3]> = edges
-            .iter()
-            .map(|edge| match edge {
+        let mut places: SmallVec<[Place<'_, Variable>; 3]> = SmallVec::new();
+        for edge in edges {
+            places.push(match edge {
                 Edge::Known(variable) => Place::Known(variable),
                 Edge::Linear(node) => Place::Linear(node.meta()),
-            })
-            .collect();
+            });
+        }
         let mut builder = gradient.autodiff().clone();
         let cotangents = derivative::transpose(&mut builder, primitive, &places, gradient)?;
         for (edge, cotangent) in edges.iter().zip(cotangents) {

@@ -76,6 +76,11 @@ impl Variable {
         Self { autodiff: self.autodiff.clone(), value: self.value.clone(), track }
     }
 
+    /// Whether nothing below `level` is differentiated by, so that below it the variable is its value.
+    pub(super) fn is_lowest(&self, level: Level) -> bool {
+        self.track().is_none_or(|track| track.level == level && track.below.is_none())
+    }
+
     pub(super) fn is_tracked(&self) -> bool {
         self.track.is_some()
     }
