@@ -33,6 +33,34 @@ impl Numbers {
         low + (high - low) * ((self.0 >> 11) as f64 / (1_u64 << 53) as f64)
     }
 
+    /// The numbers of a name, the same in every run.
+    pub(crate) fn of(name: &str) -> Self {
+        Self(name.bytes().fold(77, |seed, byte| seed.wrapping_mul(257).wrapping_add(byte.into())))
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        (self.next(0.0, count as f64) as usize).min(count - 1)
+    }
+
+    /// Up to three axes; one more that has no elements, where that is asked for.
+    pub(crate) fn shape(&mut self, is_empty: bool) -> Vec<usize> {
+        let mut extents: Vec<usize> = (0..self.below(4)).map(|_| 1 + self.below(3)).collect();
+        if is_empty {
+            extents.insert(self.below(extents.len() + 1), 0);
+        }
+        extents
+    }
+
+    /// Shapes of two operands that broadcast: first axes are missing, and others have extent 1.
+    pub(crate) fn shapes(&mut self, is_empty: bool) -> [Vec<usize>; 2] {
+        let whole = self.shape(is_empty);
+        [(); 2].map(|()| {
+            let missing = self.below(2) * self.below(whole.len() + 1);
+            let narrowed = |&extent: &usize| if self.below(3) == 0 { 1 } else { extent };
+            whole[missing..].iter().map(narrowed).collect()
+        })
+    }
+
     pub(crate) fn tensor(
         &mut self,
         dtype: DType,
