@@ -1,7 +1,9 @@
 //! Lets products read what was transposed for them, and computes those without sums elementwise.
 //!
 //! A product of sums over one element is `0 + x y`, so that a zero is positive, as it is after a sum. Products of complex
-//! numbers stay: their kernels may fuse multiplications with sums in other places than the elementwise row does.
+//! numbers stay: their kernels may fuse multiplications with sums in other places than the elementwise row does. So does
+//! the product of a column with a row, unless a loop could go on with it: a kernel of products keeps both in registers,
+//! where a loop stretches each.
 
 use smallvec::SmallVec;
 use tenferro_ops::{Builder, Meta};
@@ -14,6 +16,7 @@ use super::one;
 use crate::{Program, Result, StepKind, Value, program::Graph, recording::Recording};
 
 pub(super) fn run(program: &Program) -> Result<Program> {
+    let is_read = read_by_loops(program);
     super::rewritten(program, |recording, step, operands| {
         let (StepKind::Primitive(Primitive::Dot(Dot::DotGeneral { contraction })), &[lhs, rhs]) =
             (step.kind(), operands)
@@ -25,7 +28,10 @@ pub(super) fn run(program: &Program) -> Result<Program> {
             Some((contraction, lhs, rhs)) => (contraction, *lhs, *rhs),
             None => (contraction, lhs, rhs),
         };
-        if let Some(value) = elementwise(recording, contraction, [lhs, rhs], step.meta())? {
+        let stays = !is_read[step.first.0]
+            && stretches_both(recording, contraction, [lhs, rhs], step.meta());
+        if !stays && let Some(value) = elementwise(recording, contraction, [lhs, rhs], step.meta())?
+        {
             return Ok(one(value));
         }
         Ok(match folded {
@@ -35,6 +41,33 @@ pub(super) fn run(program: &Program) -> Result<Program> {
             }
         })
     })
+}
+
+/// Which values a loop over elements reads, which a product could be fused into.
+fn read_by_loops(program: &Program) -> Vec<bool> {
+    let mut is_read = vec![false; program.values()];
+    for step in program.steps() {
+        if let StepKind::Primitive(
+            Primitive::Elementwise(_) | Primitive::Analytic(_) | Primitive::Reduction(_),
+        ) = step.kind()
+        {
+            step.operands().iter().for_each(|operand| is_read[operand.0] = true);
+        }
+    }
+    is_read
+}
+
+/// Whether a product is one of a column with a row, each of which has elements, but fewer than the result.
+fn stretches_both(
+    recording: &Recording,
+    contraction: &Contraction,
+    operands: [Value; 2],
+    result: &Meta,
+) -> bool {
+    let is_narrow = |operand: &Value| {
+        (1..result.shape.elements()).contains(&recording.meta(operand).shape.elements())
+    };
+    contraction.lhs_batch.is_empty() && operands.iter().all(is_narrow)
 }
 
 /// The product of the operands before they were transposed, where their free axes were in that order.

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use tenferro_tensor::{Primitive, Shape};
+use tenferro_tensor::{Elementwise, Primitive, Shape};
 
 use super::seen::{Seen, Views};
 use crate::{Program, Step, StepKind, Value};
@@ -17,6 +17,8 @@ const MOST: usize = 512;
 /// Up to so many elements a shape's steps of one rank are one group even if they have nothing in common: there, a
 /// region costs more than its elements.
 const FEW: usize = 2048;
+/// Up to so many elements a step and a reduction run one after the other.
+const FEW_OF_TWO: usize = 512;
 
 /// Steps that run together.
 #[derive(Debug, Default)]
@@ -90,8 +92,21 @@ pub(super) fn groups(program: &Program, views: &Views) -> Vec<Group> {
             _ => group.reduction = Some(number),
         }
     }
-    groups.retain(|group| group.steps.len() + usize::from(group.reduction.is_some()) > 1);
+    groups.retain(|group| match (&group.steps[..], group.reduction) {
+        ([_], None) => false,
+        ([step], Some(_)) => pays(&program.steps()[*step]),
+        _ => true,
+    });
     groups
+}
+
+/// Whether a step and the reduction of its result are better off in one loop: where elements are few, a loop over both
+/// costs more than both. A square is one with its sum.
+fn pays(step: &Step) -> bool {
+    let is_square =
+        matches!(step.kind(), StepKind::Primitive(Primitive::Elementwise(Elementwise::Mul)))
+            && step.operands()[0] == step.operands()[1];
+    is_square || step.meta().shape.elements() > FEW_OF_TWO
 }
 
 /// The shape of an elementwise step.

@@ -44,8 +44,9 @@ impl Schedule {
         for &input in &self.unread {
             arguments[input] = None;
         }
-        let slots = SmallVec::from_elem(None, self.slots);
-        let mut frame = Frame { arguments, constants: &self.constants, slots };
+        // Filled where it stays: a list that is made and moved takes as long as a small operation.
+        let mut frame = Frame { arguments, constants: &self.constants, slots: Slots::new() };
+        frame.slots.resize_with(self.slots, || None);
         let mut units = &self.units[..];
         for &stage in &self.stages {
             let (Stage::InOrder(count) | Stage::AtOnce(count)) = stage;
@@ -60,8 +61,11 @@ impl Schedule {
                 Stage::AtOnce(_) => frame.run_at_once(engine, now)?,
             }
         }
-        let results = self.outputs.iter().map(|output| frame.result(output.place, output.again));
-        Ok(results.collect::<tenferro_tensor::Result<Outputs>>()?)
+        let mut results = Outputs::new();
+        for output in &self.outputs {
+            results.push(frame.result(output.place, output.again)?);
+        }
+        Ok(results)
     }
 }
 
