@@ -1,4 +1,4 @@
-//! What each pass does, and that none of them changes a bit.
+//! What each pass does, and that none of them changes a bit, but for the one that says so.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -6,7 +6,10 @@ use insta::assert_snapshot;
 use tenferro_ops::reference::Reference;
 use tenferro_program::Spec;
 use tenferro_program::{Argument, Pass, Passes, Program, Traced, trace};
-use tenferro_tensor::{BatchPosition, Contraction, DType, KeepAxes, Tensor};
+use tenferro_tensor::{
+    BatchPosition, Combiner, Contraction, DType, Gathering, KeepAxes, Placement, ScatterMode,
+    Tensor,
+};
 
 fn traced<R: Into<Vec<Traced>>>(extents: &[&[usize]], f: impl FnOnce(&[Traced]) -> R) -> Program {
     let specs: Vec<Spec> = extents
@@ -292,4 +295,44 @@ fn products_without_sums_are_elementwise_unless_a_column_and_a_row_are_all_there
     // Sums stay products.
     let sums = traced(&[&[3, 2], &[2, 3]], |xs| xs[0].matmul(&xs[1]));
     assert_eq!(after(&sums, &products), sums);
+}
+
+#[test]
+fn what_was_to_be_scattered_into_zeros_goes_into_what_it_is_added_to() {
+    let scatters = Passes { scatters: Pass::On, dead_code: Pass::On, ..Passes::none() };
+    // Two updates of one element.
+    let scattered = |xs: &[Traced]| {
+        let places = Tensor::from_vec_col_major([3, 1], vec![2_i64, 0, 2]).unwrap();
+        let gathering = Gathering {
+            slice_extents: [1].into(),
+            collapsed_axes: [0].into(),
+            start_axes: [0].into(),
+            component_axis: 1,
+            ..Gathering::default()
+        };
+        scalar(&xs[0], 0.0).broadcast_in_dim([4], []).scatter(
+            &xs[0].constant(places),
+            &xs[1],
+            gathering,
+            Placement::Combine(Combiner::Sum),
+            ScatterMode::Refuse,
+        )
+    };
+    let program = traced(&[&[4], &[3]], |xs| vec![&xs[0] + scattered(xs), scattered(xs) + &xs[0]]);
+    let merged = program.optimised(&scatters).unwrap();
+    assert!(!merged.to_string().contains("add"), "{merged}");
+    assert!(!merged.to_string().contains("broadcast_in_dim"), "{merged}");
+    let values = |program: &Program| -> Vec<Vec<f64>> {
+        bits(program)
+            .iter()
+            .map(|bits| bits.iter().copied().map(f64::from_bits).collect())
+            .collect()
+    };
+    assert_eq!(values(&merged), values(&program));
+    // What someone else reads is needed, and what stretches has another shape.
+    let kept = traced(&[&[4], &[3]], |xs| {
+        let both = scattered(xs);
+        vec![&xs[0] + &both, both, scalar(&xs[0], 1.0) + scattered(xs)]
+    });
+    assert_eq!(after(&kept, &scatters), kept);
 }

@@ -1,9 +1,11 @@
-//! Passes: programs to programs that compute the same, bit for bit, with less work. A file a pass.
+//! Passes: programs to programs that compute the same with less work, bit for bit unless their file says otherwise. A file
+//! a pass.
 
 mod common;
 mod dead;
 mod fold;
 mod products;
+mod scatters;
 mod simplify;
 
 use crate::{
@@ -22,6 +24,9 @@ pub struct Passes {
     pub products: Pass,
     /// Of equal steps on the same operands one stays.
     pub common_subexpressions: Pass,
+    /// What is scattered into zeros and added to something is scattered into that; where several updates go to one
+    /// element, their sum is rounded otherwise.
+    pub scatters: Pass,
     /// Steps that no result needs are left out.
     pub dead_code: Pass,
     /// Elementwise steps, and a reduction at their end, run together in one loop; what only changes extents is read where
@@ -51,6 +56,7 @@ impl Passes {
             simplification: Pass::On,
             products: Pass::On,
             common_subexpressions: Pass::On,
+            scatters: Pass::On,
             dead_code: Pass::On,
             fusion: Pass::On,
             buffers: Pass::On,
@@ -66,6 +72,7 @@ impl Passes {
             simplification: Pass::Off,
             products: Pass::Off,
             common_subexpressions: Pass::Off,
+            scatters: Pass::Off,
             dead_code: Pass::Off,
             fusion: Pass::Off,
             buffers: Pass::Off,
@@ -100,6 +107,7 @@ impl Program {
             (passes.products, products::run),
             (passes.constant_folding, fold::run),
             (passes.common_subexpressions, common::run),
+            (passes.scatters, scatters::run),
             (passes.dead_code, dead::run),
         ] {
             if pass == Pass::On {

@@ -6,7 +6,7 @@
 
 use smallvec::SmallVec;
 use tenferro_ops::Meta;
-use tenferro_tensor::{Primitive, Tensor};
+use tenferro_tensor::{Indexing, Primitive, Tensor};
 
 use super::{Border, Draft, Names, Output, Place, Read, Schedule, Stage, Unit, Work, seen::Seen};
 use crate::{Pass, Program, StepKind, Value};
@@ -181,8 +181,11 @@ fn overwritten(
             && !read.given
             && values.is_only(value)
     };
+    let mut candidates = reads.len();
     match draft.work {
         Work::Region(_) | Work::Primitive(Primitive::Elementwise(_) | Primitive::Analytic(_)) => {}
+        // Updates are placed into the first operand's own memory.
+        Work::Primitive(Primitive::Indexing(Indexing::Scatter { .. })) => candidates = 1,
         Work::Control(..) | Work::Branch(_) => {
             // Its units judge by themselves what they write over.
             for (read, seen) in reads.iter_mut().zip(&draft.reads) {
@@ -200,7 +203,7 @@ fn overwritten(
         let fits = |(read, seen): (&Read, &Seen)| {
             can_give(read, seen.origin) && program.meta(seen.origin) == meta
         };
-        if let Some(place) = reads.iter().zip(&draft.reads).position(fits) {
+        if let Some(place) = reads.iter().zip(&draft.reads).take(candidates).position(fits) {
             reads[place].given = true;
             let slot = match reads[place].place {
                 Place::Slot(slot) => Some(slot),
