@@ -78,25 +78,31 @@ pub(super) trait Carry<T: Scalar, R: Reducer<T>> {
     /// Adds rows to the parts, one after the other.
     fn carry_rows(&mut self, parts: &mut [R::Acc], rows: Rows);
 
-    /// Adds rows to the parts: first as many as there are in `joined` at a time, as one long row whose parts are combined
-    /// in the end, then what is left one after the other.
+    /// Adds rows to the parts: first as many as there are in `joined` at a time, as one long row that what is left begins
+    /// again; its halves are combined until they are parts.
     #[inline(always)]
-    fn carry(&mut self, parts: &mut [R::Acc], mut rows: Rows, joined: usize) {
-        if joined > 1 {
-            let reducer = self.reducer();
-            let long = rows.count / joined;
-            let mut wide = [reducer.neutral(); WIDE_ROW];
-            let wide = &mut wide[..joined * parts.len()];
-            let next = wide.len().cast_signed();
-            self.carry_rows(wide, Rows { step: 1, next, count: long, ..rows });
-            for row in wide.chunks_exact(parts.len()) {
-                for (part, &other) in parts.iter_mut().zip(row) {
-                    *part = reducer.combine(*part, other);
-                }
-            }
-            rows = Rows { count: rows.count % joined, ..rows.from(long * joined) };
+    fn carry(&mut self, parts: &mut [R::Acc], rows: Rows, joined: usize) {
+        if joined <= 1 {
+            return self.carry_rows(parts, rows);
         }
-        self.carry_rows(parts, rows);
+        let reducer = self.reducer();
+        let (long, rest) = (rows.count / joined, rows.count % joined);
+        let mut wide = [reducer.neutral(); WIDE_ROW];
+        let mut width = joined * parts.len();
+        let next = width.cast_signed();
+        self.carry_rows(&mut wide[..width], Rows { step: 1, next, count: long, ..rows });
+        let rest_rows = Rows { step: 1, next, count: 1, ..rows.from(long * joined) };
+        self.carry_rows(&mut wide[..rest * parts.len()], rest_rows);
+        while width > parts.len() {
+            width /= 2;
+            let (near, far) = wide[..2 * width].split_at_mut(width);
+            for (part, &other) in near.iter_mut().zip(&*far) {
+                *part = reducer.combine(*part, other);
+            }
+        }
+        for (part, &other) in parts.iter_mut().zip(&wide) {
+            *part = reducer.combine(*part, other);
+        }
     }
 }
 

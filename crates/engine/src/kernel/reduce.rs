@@ -6,6 +6,7 @@
 //! long, each result is folded in lanes; where it is reduced and short, several results are folded side by side.
 
 mod plan;
+mod truth;
 
 use std::{mem::MaybeUninit, ops::Range, ptr::NonNull};
 
@@ -27,9 +28,12 @@ use super::{
 };
 use plan::Plan;
 pub(super) use plan::{BLOCK, SHORT, Way, is_cut, way};
+use truth::Question;
 
 /// The most results that are carried without asking for memory.
 const FEW_CARRIED: usize = 1024;
+/// The most parts of blocks for which no memory is asked.
+const FEW_PARTS: usize = 256;
 
 /// Computes a reduction.
 pub(super) fn reduce(
@@ -58,12 +62,17 @@ fn gather(row: &Reduction, loops: Loops<'_>) -> Result<()> {
     // Truth values are bytes of 0 and 1, of which there are more to a register than of truth values. What nothing reduces
     // to is the one thing that differs.
     let is_something = loops.plan.reduced.elements() > 0;
-    let of_bytes = match row {
-        Reduction::All { .. } if is_something => Some(Combiner::And),
-        Reduction::Any { .. } if is_something => Some(Combiner::Or),
+    let question = match row {
+        Reduction::All { .. } if is_something => Some(Question::All),
+        Reduction::Any { .. } if is_something => Some(Question::Any),
         _ => None,
     };
-    if let (Some(combiner), DType::Bool) = (of_bytes, loops.input.dtype()) {
+    if let (Some(question), DType::Bool) = (question, loops.input.dtype()) {
+        let Some(loops) = loops.answered(question) else { return Ok(()) };
+        let combiner = match question {
+            Question::All => Combiner::And,
+            Question::Any => Combiner::Or,
+        };
         return visit_combiner(combiner, DType::U8, loops)
             .map_err(|problem| problem.of(op()))?
             .map_err(out_of_memory);
@@ -132,6 +141,16 @@ struct Loops<'a> {
     out: OperandMut<'a>,
 }
 
+impl Loops<'_> {
+    /// Answers a question about truth values; or gives back the loops, if it takes these.
+    fn answered(mut self, question: Question) -> Option<Self> {
+        let Self { grant, ref plan, input, source, ref mut out } = self;
+        let is_answered =
+            source.is_none() && truth::answer(grant, plan, question, input, out.reborrow());
+        (!is_answered).then_some(self)
+    }
+}
+
 impl ReductionVisitor for Loops<'_> {
     /// The bytes that could not be had for the parts of blocks.
     type Output = Result<(), usize>;
@@ -152,16 +171,31 @@ impl ReductionVisitor for Loops<'_> {
         }
         let (results, step) = (plan.kept.elements(), plan.kept.strides()[0]);
         let count = results.saturating_mul(blocks);
-        let mut parts = Vec::new();
-        parts.try_reserve_exact(count).map_err(|_| count.saturating_mul(size_of::<R::Acc>()))?;
-        parts.resize(count, reducer.neutral());
-        fold.places = Some(Target::new(NonNull::from(&mut parts[..]).cast()));
+        let mut few = [const { MaybeUninit::<R::Acc>::uninit() }; FEW_PARTS];
+        let mut many = None;
+        if count > FEW_PARTS {
+            let bytes = count.saturating_mul(size_of::<R::Acc>());
+            many = Some(self.grant.scratch::<R::Acc>(count).ok_or(bytes)?);
+        }
+        let places = match &mut many {
+            Some(many) => many.as_operand_mut().data(),
+            None => NonNull::from(&mut few).cast(),
+        };
+        let places = Target::<R::Acc>::new(places);
+        for place in 0..count.cast_signed() {
+            // SAFETY: there is memory for so many.
+            unsafe { places.at(place).write(reducer.neutral()) };
+        }
+        fold.places = Some(places);
         self.grant.share(tiles * blocks, cost, |range| fold.jobs(range));
-        let mut of_results = parts.chunks_exact(blocks);
+        let mut numbers = 0..results.cast_signed();
         for ([offset, _], length) in plan.kept.runs(0..results) {
             for at in 0..length.cast_signed() {
-                let parts = of_results.next().expect("invariant: as many results as places");
-                let whole = parts.iter().copied().reduce(|lhs, rhs| reducer.combine(lhs, rhs));
+                let number = numbers.next().expect("invariant: as many results as places");
+                let blocks = blocks.cast_signed();
+                // SAFETY: there is a part for each result and block, which has been written.
+                let part = |block| unsafe { places.at(number * blocks + block).read() };
+                let whole = (0..blocks).map(part).reduce(|lhs, rhs| reducer.combine(lhs, rhs));
                 let whole = whole.expect("invariant: there is a block");
                 // SAFETY: the walk reaches places of the output only.
                 unsafe { out.at(offset + at * step).write(reducer.leave(whole)) };

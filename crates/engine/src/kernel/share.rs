@@ -19,6 +19,9 @@ const BYTES_PER_THREAD: usize = 256 << 10;
 /// How many parts each thread gets, so that a late one does less.
 const PARTS_PER_THREAD: usize = 4;
 
+/// Up to so many units for each thread are parts themselves: parts of one unit and of two would leave threads waiting.
+const FEW_UNITS_PER_THREAD: usize = 16;
+
 impl Grant<'_> {
     /// Calls `part(range)` for ranges that make up `0..units`, on as many threads as pay.
     ///
@@ -34,7 +37,8 @@ impl Grant<'_> {
         if threads <= 1 {
             return part(0..units);
         }
-        let parts = (threads * PARTS_PER_THREAD).min(units);
+        let few = units <= threads * FEW_UNITS_PER_THREAD;
+        let parts = if few { units } else { threads * PARTS_PER_THREAD };
         self.workers().run(parts, &|index| {
             part(units * index / parts..units * (index + 1) / parts);
         });

@@ -39,6 +39,7 @@ pub(in crate::kernel) enum Way {
 }
 
 /// The axes of a reduction, merged.
+#[derive(Clone)]
 pub(super) struct Plan {
     /// The kept axes: strides of the output and of the input.
     pub(super) kept: Walk<2>,

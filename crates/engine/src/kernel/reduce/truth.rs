@@ -1,0 +1,341 @@
+//! Any and all of truth values.
+//!
+//! Truth values are bytes of 0 and 1. How they are gathered has no influence on what comes out, so that none waits for
+//! another: a run is read by the register, its last register overlapping the one before; a short run is two or four
+//! overlapping words; and rows are gathered in the output itself. Reads stop where the result is known.
+
+use std::ops::Range;
+
+use pulp::NullaryFnOnce;
+use tenferro_tensor::{Operand, OperandMut};
+
+use super::plan::{Plan, SHORT, Way, is_cut};
+use crate::kernel::{
+    Grant,
+    isa::in_wide,
+    share::{Elements, Target},
+    walk::Walk,
+};
+
+/// The most results of a row that are gathered at a time; they stay in the first-level cache.
+const TILE: usize = 16 << 10;
+/// Into how many tiles, for each thread, a row of results is cut where there would be fewer.
+const TILES_PER_THREAD: usize = 2;
+/// How many rows are gathered together, so that the results are loaded and stored once for all.
+const ROWS: usize = 8;
+/// How many results of a row make a block: some registers of them.
+const BLOCK: usize = 128;
+/// How many parts of a run are gathered side by side.
+const LANES: usize = 256;
+const FEW_LANES: usize = SHORT;
+/// After how many elements of a run the result may be known.
+const ASKED: usize = 4096;
+/// How many short runs make a block.
+const SIDE_BY_SIDE: usize = 8;
+/// How far ahead of short runs memory is asked for; of longer ones it is read fast enough without.
+const AHEAD: isize = 4096;
+
+/// What is asked of truth values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Question {
+    /// Whether one is true.
+    Any,
+    /// Whether none is false.
+    All,
+}
+
+/// Answers a question over the reduced axes; `false`, with nothing done, if the layout is one for the general loops.
+pub(super) fn answer(
+    grant: &Grant<'_>,
+    plan: &Plan,
+    question: Question,
+    input: &Operand<'_>,
+    mut out: OperandMut<'_>,
+) -> bool {
+    let (kept, run) = (plan.kept.axes()[0], plan.reduced.axes()[0]);
+    let is_served = match plan.way {
+        Way::Rows => kept.strides == [1, 1] && is_cut(kept.extent),
+        Way::ShortRuns => run.strides == [1],
+        Way::Runs => run.strides == [1] && run.extent > SHORT,
+    };
+    // More blocks are gathered by more threads.
+    if !is_served || plan.blocks() > 1 {
+        return false;
+    }
+    let (results, count) = (plan.kept.elements(), plan.reduced.elements());
+    let decisive = match question {
+        Question::Any => 1,
+        Question::All => 0,
+    };
+    let (input, out) = (Elements::new(input.data()), Target::new(out.data()));
+    if plan.way == Way::Rows {
+        let mut plan = Plan { tile: TILE.min(kept.extent), ..plan.clone() };
+        let least = grant.width() * TILES_PER_THREAD;
+        if plan.tiles() < least {
+            plan.tile = kept.extent.div_ceil(least).next_multiple_of(BLOCK);
+        }
+        let gather = Gather { plan: &plan, decisive, input, out };
+        grant.share(plan.tiles(), plan.tile * count, |range| in_wide(Tiles { gather, range }));
+    } else {
+        let gather = Gather { plan, decisive, input, out };
+        grant.share(results, count, |range| in_wide(Results { gather, range }));
+    }
+    true
+}
+
+/// What is gathered, and where it goes.
+#[derive(Clone, Copy)]
+struct Gather<'g> {
+    plan: &'g Plan,
+    /// The value of which one decides the result: it is the result.
+    decisive: u8,
+    input: Elements<u8>,
+    out: Target<u8>,
+}
+
+/// Some tiles of rows of results.
+struct Tiles<'g> {
+    gather: Gather<'g>,
+    range: Range<usize>,
+}
+
+impl NullaryFnOnce for Tiles<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { gather, range } = self;
+        for tile in range {
+            let results = gather.plan.tile(tile);
+            let [out, input] = gather.plan.kept.offsets(results.start);
+            // SAFETY: a tile's results are neighbours in the output, which nobody else has; the first write gives each a value.
+            let results = unsafe {
+                let first = gather.out.at(out).as_ptr();
+                first.write_bytes(gather.decisive ^ 1, results.len());
+                std::slice::from_raw_parts_mut(first, results.len())
+            };
+            gather.rows(results, input);
+        }
+    }
+}
+
+/// Some results, each of a run or of several.
+struct Results<'g> {
+    gather: Gather<'g>,
+    range: Range<usize>,
+}
+
+impl NullaryFnOnce for Results<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { gather, range } = self;
+        let kept = &gather.plan.kept;
+        let [out_step, step] = kept.strides();
+        for ([out, input], length) in kept.runs(range) {
+            // Neighbours are written many at a time.
+            if out_step == 1 {
+                gather.results([out, input], [1, step], length);
+            } else {
+                gather.results([out, input], [out_step, step], length);
+            }
+        }
+    }
+}
+
+impl Gather<'_> {
+    /// Gathers so many results, `steps` apart in the output and the input.
+    #[inline(always)]
+    fn results(self, [out, input]: [isize; 2], [out_step, step]: [isize; 2], length: usize) {
+        let Plan { reduced, way, .. } = self.plan;
+        let write = |at: usize, is_decided: bool| {
+            let value = u8::from(is_decided) ^ self.decisive ^ 1;
+            // SAFETY: the walk reaches places of the output only, each once.
+            unsafe { self.out.at(out + at.cast_signed() * out_step).write(value) };
+        };
+        if *way == Way::ShortRuns {
+            self.short_runs(input, step, length, write);
+        } else {
+            for at in 0..length {
+                write(at, self.is_decided(reduced, input + at.cast_signed() * step));
+            }
+        }
+    }
+
+    /// Gathers neighbouring results, which hold what none of the elements decides.
+    #[inline(always)]
+    fn rows(self, results: &mut [u8], input: isize) {
+        let reduced = &self.plan.reduced;
+        let [next] = reduced.strides();
+        for ([offset], count) in reduced.runs(0..reduced.elements()) {
+            let row_at = |row: usize| input + offset + row.cast_signed() * next;
+            let whole = count - count % ROWS;
+            for row in (0..whole).step_by(ROWS) {
+                self.some_rows::<ROWS>(results, row_at(row), next);
+            }
+            for row in whole..count {
+                self.some_rows::<1>(results, row_at(row), next);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn some_rows<const N: usize>(self, results: &mut [u8], first: isize, next: isize) {
+        // A result is the decisive value, or the other one: what differs from that one is gathered.
+        let other = self.decisive ^ 1;
+        let (blocks, rest) = results.as_chunks_mut::<BLOCK>();
+        let done = (blocks.len() * BLOCK).cast_signed();
+        for (block, start) in blocks.iter_mut().zip((first..).step_by(BLOCK)) {
+            let mut gathered = [0; BLOCK];
+            for row in 0..N.cast_signed() {
+                let elements: &[u8; BLOCK] = self.neighbours(start + row * next);
+                for (part, &element) in gathered.iter_mut().zip(elements) {
+                    *part |= element ^ other;
+                }
+            }
+            for (result, &part) in block.iter_mut().zip(&gathered) {
+                *result = (*result ^ other | part) ^ other;
+            }
+        }
+        for row in 0..N.cast_signed() {
+            for (result, at) in rest.iter_mut().zip(first + row * next + done..) {
+                // SAFETY: the row has an element for each result.
+                let element = unsafe { self.input.at(at).read() };
+                *result = (*result ^ other | element ^ other) ^ other;
+            }
+        }
+    }
+
+    /// Whether the elements of one result, in runs from an offset on, decide it.
+    #[inline(always)]
+    fn is_decided(self, reduced: &Walk<1>, input: isize) -> bool {
+        for ([offset], length) in reduced.runs(0..reduced.elements()) {
+            for start in (0..length).step_by(ASKED) {
+                // What is left over of a run is read with what is before it.
+                let start = start.min(length.saturating_sub(FEW_LANES));
+                let asked = ASKED.min(length - start);
+                let first = input + offset + start.cast_signed();
+                let is_decided = if asked >= LANES {
+                    self.run::<LANES>(first, asked)
+                } else {
+                    self.run::<FEW_LANES>(first, asked)
+                };
+                if is_decided {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether one of at least `N` neighbours is decisive.
+    #[inline(always)]
+    fn run<const N: usize>(self, first: isize, length: usize) -> bool {
+        let other = self.decisive ^ 1;
+        let last: &[u8; N] = self.neighbours(first + (length - N).cast_signed());
+        let mut lanes = [0; N];
+        for (lane, &element) in lanes.iter_mut().zip(last) {
+            *lane = element ^ other;
+        }
+        for start in (first..).step_by(N).take(length / N) {
+            let elements: &[u8; N] = self.neighbours(start);
+            for (lane, &element) in lanes.iter_mut().zip(elements) {
+                *lane |= element ^ other;
+            }
+        }
+        lanes.iter().fold(0, |all, lane| all | lane) != 0
+    }
+
+    /// Asks short runs of neighbours, `step` from run to run, and says of each whether it is decided.
+    #[inline(always)]
+    fn short_runs(self, first: isize, step: isize, length: usize, write: impl Fn(usize, bool)) {
+        let count = self.plan.reduced.elements().cast_signed();
+        match count {
+            ..4 => self.words::<u8, 3>([0, count / 2, count - 1], (first, step), length, write),
+            4..8 => self.words::<u32, 2>([0, count - 4], (first, step), length, write),
+            8..=16 => self.words::<u64, 2>([0, count - 8], (first, step), length, write),
+            _ => self.words::<u64, 4>([0, 8, count - 16, count - 8], (first, step), length, write),
+        }
+    }
+
+    /// The same for runs that are made of overlapping words at these offsets.
+    #[inline(always)]
+    fn words<W: Word, const N: usize>(
+        self,
+        offsets: [isize; N],
+        (first, step): (isize, isize),
+        length: usize,
+        write: impl Fn(usize, bool),
+    ) {
+        let other = W::of(self.decisive ^ 1);
+        let gathered = |first: isize| {
+            let mut gathered = W::of(0);
+            for offset in offsets {
+                // SAFETY: the run has the bytes of the word, which may have any value and alignment.
+                let word = unsafe { self.input.at(first + offset).cast::<W>().read_unaligned() };
+                gathered = gathered.with(word, other);
+            }
+            gathered
+        };
+        let mut first = first;
+        let whole = length - length % SIDE_BY_SIDE;
+        for at in (0..whole).step_by(SIDE_BY_SIDE) {
+            let stretch = step.unsigned_abs() * SIDE_BY_SIDE;
+            if stretch <= ASKED {
+                self.input.prefetch(first + AHEAD * step.signum(), stretch);
+            }
+            // All before the first write, which the compiler takes for a write to the input.
+            let mut words = [W::of(0); SIDE_BY_SIDE];
+            for (word, run) in words.iter_mut().zip(0_isize..) {
+                *word = gathered(first + run * step);
+            }
+            for (run, word) in words.into_iter().enumerate() {
+                write(at + run, word != W::of(0));
+            }
+            first += SIDE_BY_SIDE.cast_signed() * step;
+        }
+        for at in whole..length {
+            write(at, gathered(first) != W::of(0));
+            first += step;
+        }
+    }
+
+    /// The elements next to each other from an offset on.
+    #[inline(always)]
+    fn neighbours<'n, const N: usize>(self, offset: isize) -> &'n [u8; N]
+    where
+        Self: 'n,
+    {
+        // SAFETY: callers hand in offsets from which on the walks reach so many neighbours of the input, which is only
+        // read; bytes have no alignment.
+        unsafe { self.input.at(offset).cast().as_ref() }
+    }
+}
+
+/// Some bytes at once.
+trait Word: Copy + PartialEq {
+    /// The word of which each byte is this one.
+    fn of(byte: u8) -> Self;
+
+    /// This word, and what of another differs from `other`.
+    fn with(self, word: Self, other: Self) -> Self;
+}
+
+macro_rules! word {
+    ($($W:ty),*) => {
+        $(impl Word for $W {
+            #[inline(always)]
+            fn of(byte: u8) -> Self {
+                Self::from_ne_bytes([byte; size_of::<Self>()])
+            }
+
+            #[inline(always)]
+            fn with(self, word: Self, other: Self) -> Self {
+                self | word ^ other
+            }
+        })*
+    };
+}
+
+word!(u8, u32, u64);
