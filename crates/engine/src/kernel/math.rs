@@ -32,7 +32,10 @@ use tenferro_tensor::{Analytic, DType, bf16, f16};
 
 pub(super) use float::Float;
 
-use super::isa::{Isa, Loop, Places, Run, Word, compiled};
+use super::{
+    copy::{LINE, prefetch},
+    isa::{Isa, Loop, Places, Run, Word, compiled},
+};
 
 /// A function of one float as a straight line, but for rare arguments.
 trait Function<T>: 'static {
@@ -116,6 +119,18 @@ fn of2<F: Function2<f32> + Function2<f64>>(dtype: DType) -> Option<Run> {
 
 /// How many elements make a block: four of the widest vectors of `f64`, two of `f32`.
 pub(super) const BLOCK: usize = 32;
+
+/// How many bytes ahead of a block memory is asked for. A function keeps the CPU busy for longer than it looks ahead by
+/// itself, so that it would compute and wait in turn.
+const AHEAD: usize = 2048;
+
+/// Asks for the lines of a block ahead of this one, which may lie outside of the operand.
+#[inline(always)]
+fn ask_ahead<T>(block: *const T) {
+    for line in (0..BLOCK * size_of::<T>()).step_by(LINE) {
+        prefetch(block.cast::<u8>().wrapping_add(AHEAD + line));
+    }
+}
 
 /// The exponentials of a block, to be inlined into loops that do more with them. Only right with fused multiply-add.
 #[inline(always)]
@@ -204,6 +219,9 @@ impl<T: Copy + Default + 'static, F: Function<T>> Loop for Blocks<T, F> {
         let (out, x) = (out.cast::<T>().as_ptr(), x.cast::<T>().as_ptr());
         for at in (0..length).step_by(BLOCK) {
             let count = (length - at).min(BLOCK);
+            // What is written is read into the caches first.
+            ask_ahead(x.wrapping_add(at));
+            ask_ahead(out.wrapping_add(at));
             let rest;
             // SAFETY: the caller has `length` elements in both, which do not overlap, and `at + count` are not more.
             unsafe {
@@ -233,6 +251,8 @@ impl<H: Half, F: Function<f32>> Loop for Halves<H, F> {
         let (out, x) = (out.cast::<H>().as_ptr(), x.cast::<H>().as_ptr());
         for at in (0..length).step_by(BLOCK) {
             let count = (length - at).min(BLOCK);
+            ask_ahead(x.wrapping_add(at));
+            ask_ahead(out.wrapping_add(at));
             // SAFETY: as in `Blocks`.
             unsafe {
                 let narrow = padded(x.add(at), count);
@@ -279,6 +299,9 @@ impl<T: Copy + Default + 'static, F: Function2<T>> Loop for Blocks2<T, F> {
         let out = out.cast::<T>().as_ptr();
         for at in (0..length).step_by(BLOCK) {
             let count = (length - at).min(BLOCK);
+            ask_ahead(x.wrapping_add(at));
+            ask_ahead(y.wrapping_add(at));
+            ask_ahead(out.wrapping_add(at));
             let (rest_x, rest_y);
             // SAFETY: as in `Blocks`.
             unsafe {
