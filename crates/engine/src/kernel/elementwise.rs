@@ -5,6 +5,7 @@
 
 use std::{
     mem::MaybeUninit,
+    ops::Range,
     ptr::NonNull,
     sync::atomic::{AtomicBool, Ordering},
 };
@@ -15,6 +16,7 @@ use tenferro_tensor::{
 
 use super::{
     Grant,
+    copy::{LINE, prefetch, stream},
     function::Kernel,
     isa::Places,
     stream::{Streams, Writes},
@@ -256,12 +258,60 @@ fn dense(
         }
     }
     let (target, size) = (super::share::Target::<u8>::new(out.data()), out.dtype().size());
+    let streamed = stream::EXISTS && elements * size >= stream::RESULT_FROM;
     grant.share(elements, cost, |range| {
         // SAFETY: the range is inside of every operand, and no other part has it; no input is the output.
         unsafe {
             let out = target.at((range.start * size).cast_signed());
-            (kernel.run)(out, &places(inputs, range.start), range.len(), kernel.word);
+            if streamed {
+                run_streamed(kernel, inputs, out, size, range);
+            } else {
+                (kernel.run)(out, &places(inputs, range.start), range.len(), kernel.word);
+            }
         }
     });
     None
+}
+
+/// How many bytes before they are needed inputs are asked for.
+const AHEAD: usize = 2048;
+
+/// Runs a kernel over dense operands by the stage, from which results of `size` bytes go to `out` past the caches.
+///
+/// # Safety
+/// The range must be inside of every input, and as many results have room at `out`, which no input overlaps.
+unsafe fn run_streamed(
+    kernel: &Kernel,
+    inputs: &[Operand<'_>],
+    out: NonNull<u8>,
+    size: usize,
+    range: Range<usize>,
+) {
+    #[repr(C, align(64))]
+    struct Stage([MaybeUninit<u8>; stream::STAGE]);
+    let mut stage = Stage([const { MaybeUninit::uninit() }; stream::STAGE]);
+    let stage = NonNull::from(&mut stage.0).cast::<u8>();
+    let out = out.as_ptr();
+    let (most, mut at) = (stream::STAGE / size, range.start);
+    // So many that the next stage begins at a line.
+    let mut length = match out.align_offset(LINE) / size {
+        0 => most,
+        head => head,
+    };
+    while at < range.end {
+        length = length.min(range.end - at);
+        let inputs_there = places(inputs, at);
+        for (input, place) in inputs.iter().zip(inputs_there) {
+            for line in (0..length * input.dtype().size()).step_by(LINE) {
+                prefetch(place.as_ptr().wrapping_add(AHEAD + line));
+            }
+        }
+        // SAFETY: the caller has so many elements there, and the stage has room for them.
+        unsafe {
+            (kernel.run)(stage, &inputs_there, length, kernel.word);
+            stream::row(out.add((at - range.start) * size), stage.as_ptr(), length * size);
+        }
+        (at, length) = (at + length, most);
+    }
+    stream::finish();
 }

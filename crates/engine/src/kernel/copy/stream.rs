@@ -8,6 +8,13 @@ use super::plan::LINE;
 /// Whether the target has streaming stores.
 pub(in crate::kernel) const EXISTS: bool = cfg!(target_arch = "x86_64");
 
+/// From so many bytes on a result goes past the caches: whoever reads it finds the most of it in memory anyway.
+pub(in crate::kernel) const RESULT_FROM: usize = 16 << 20;
+
+/// The bytes of a result that are computed at a time before they go past the caches. Few: reads and writes of memory should
+/// alternate at the pace of the memory.
+pub(in crate::kernel) const STAGE: usize = 1024;
+
 /// Copies `bytes` bytes; whole lines of the output with streaming stores. [`finish`] must follow before another thread
 /// reads them.
 ///

@@ -17,7 +17,16 @@ use tenferro_ops::{Region, RegionResult};
 use tenferro_tensor::{AsOperand, Error, Operand, OperandMut, Reduction, Result, Uninit};
 
 use self::chunks::{Chunks, Feed};
-use super::{Grant, copy, reduce, share::Target, stream::Stream};
+use super::{
+    Grant,
+    copy::{
+        self,
+        stream::{RESULT_FROM, STAGE},
+    },
+    reduce,
+    share::Target,
+    stream::Stream,
+};
 
 pub(crate) use self::plan::Plan;
 
@@ -45,8 +54,8 @@ struct Out {
     streamed: bool,
 }
 
-/// From so many bytes on a result goes past the caches: whoever reads it finds the most of it in memory anyway.
-const STREAM_FROM: usize = 16 << 20;
+/// Regions of so many steps wait for memory, and of more for the steps: their chunks are not cut for the sake of the memory.
+const FEW_STEPS: usize = 4;
 /// Parts of a region begin at whole lines of its results, whatever the dtype.
 const BLOCK: usize = 64;
 
@@ -80,18 +89,23 @@ pub(crate) fn region(
             let (data, size) = (out.data(), out.dtype().size());
             // What lies where an operand did is in the cache, and what is reduced is read again.
             let streamed = copy::stream::EXISTS
-                && shape.elements() * size >= STREAM_FROM
+                && shape.elements() * size >= RESULT_FROM
                 && plan.reduced_whole() != Some(wholes.len())
                 && !inputs.iter().any(|input| input.data() == data);
             wholes.push(Out { data, size, streamed });
         }
     }
     let elements = shape.elements();
+    let streamed = wholes.iter().filter(|out: &&Out| out.streamed);
+    let stage = match streamed.map(|out| STAGE / out.size).min() {
+        Some(stage) if plan.steps.len() <= FEW_STEPS => stage,
+        _ => usize::MAX,
+    };
     let run = Run {
         grant,
         plan,
-        chunk: plan.chunk(elements),
-        is_large: elements.saturating_mul(plan.cost()) >= STREAM_FROM,
+        chunk: plan.chunk(elements).min(stage),
+        is_large: elements.saturating_mul(plan.cost()) >= RESULT_FROM,
         streams,
         outs: wholes,
         elements,
