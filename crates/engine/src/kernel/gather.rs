@@ -10,7 +10,8 @@ use tenferro_tensor::{GatherMode, Gathering, Operand, OperandMut, Shape, Validat
 use super::{
     Grant,
     bits::{Bits, BitsVisitor, visit_bits},
-    lookup::{BLOCK, Lookup},
+    copy::stream,
+    lookup::{BLOCK, Lookup, Picks},
     share::{Elements, Target},
     walk::{Axis, Walk},
 };
@@ -20,6 +21,9 @@ const MANY: usize = 16;
 
 /// How many elements a job moves at most, unless a block of slices has more in one place.
 const JOB: usize = 1 << 15;
+
+/// Runs of so many bytes go past the caches, where the result does.
+const STREAMED_RUN: usize = 1024;
 
 /// Computes a gather of `[x, indices]`.
 pub(super) fn gather(
@@ -34,8 +38,20 @@ pub(super) fn gather(
     if out.shape().contains(&0) {
         return Ok(());
     }
-    let slices = Slices::new(gathering, &strides, out.shape(), &out.strides_or_dense());
-    visit_bits(x.dtype(), Moves { grant, slices: &slices, lookup: &lookup, x, out: &mut out });
+    let to = out.strides_or_dense();
+    let slices = Slices::new(gathering, &strides, out.shape(), &to);
+    let numbering = (0..to.len()).filter(|axis| !gathering.slice_axes.contains(axis));
+    let picks = match slices.within.elements() {
+        1 => lookup.picks(numbering.map(|axis| to[axis])),
+        _ => None,
+    };
+    match picks {
+        Some(picks) => visit_bits(x.dtype(), Picking { grant, picks, x, out: &mut out }),
+        None => visit_bits(
+            x.dtype(),
+            Moves { grant, slices: &slices, lookup: &lookup, x, out: &mut out },
+        ),
+    }
     Ok(())
 }
 
@@ -70,6 +86,36 @@ impl Slices {
     }
 }
 
+/// A gather of single elements.
+struct Picking<'a, 'o> {
+    grant: &'a Grant<'a>,
+    picks: Picks,
+    x: &'a Operand<'a>,
+    out: &'a mut OperandMut<'o>,
+}
+
+impl BitsVisitor for Picking<'_, '_> {
+    fn visit<B: Bits>(self) {
+        let (from, to) = (Elements::<B>::new(self.x.data()), Target::<B>::new(self.out.data()));
+        let Picks { ref walk, indices, last, stride } = self.picks;
+        let cost = 2 * size_of::<B>() + size_of::<i64>();
+        let [to_step, with_step, own_step] = walk.strides();
+        self.grant.share(walk.elements(), cost, |range| {
+            for ([out, with, own], length) in walk.runs(range) {
+                for at in 0..length.cast_signed() {
+                    // SAFETY: the walk reaches the result's places and the indices, each place once, and an index that
+                    // is not negative stands for an element that is there.
+                    unsafe {
+                        let place = indices.at(own + at * own_step).read().min(last) as isize;
+                        let element = from.at(with + at * with_step + place * stride).read();
+                        to.at(out + at * to_step).write(element);
+                    }
+                }
+            }
+        });
+    }
+}
+
 /// The moves of a gather.
 struct Moves<'a, 'o> {
     grant: &'a Grant<'a>,
@@ -84,13 +130,19 @@ impl BitsVisitor for Moves<'_, '_> {
         let (from, to) = (Elements::<B>::new(self.x.data()), Target::<B>::new(self.out.data()));
         let Slices { numbers, within } = self.slices;
         let (count, size) = (numbers.elements(), within.elements());
-        let moves = Pointers { from, to, slices: self.slices };
+        let streamed = stream::EXISTS && count * size * size_of::<B>() >= stream::RESULT_FROM;
+        let moves = Pointers { from, to, slices: self.slices, streamed };
         let ([across], [along, _]) = (numbers.strides(), within.strides());
         // The result's fast axis goes inside, if there is something to walk along it.
         let crosses = size == 1 || (count >= MANY && across.unsigned_abs() < along.unsigned_abs());
-        // A job is a block of slices and some of their places.
-        let block = count.min(BLOCK);
-        let places = (JOB / block).clamp(1, size);
+        // A job is a block of slices and some of their places; as many as there are, where it walks along them.
+        let (block, places) = if crosses {
+            let block = count.min(BLOCK);
+            (block, (JOB / block).clamp(1, size))
+        } else {
+            let places = size.min(JOB);
+            ((JOB / places).clamp(1, BLOCK).min(count), places)
+        };
         let (blocks, parts) = (count.div_ceil(block), size.div_ceil(places));
         let cost = (2 * size_of::<B>()).saturating_mul(block * places);
         self.grant.share(blocks * parts, cost, |range| {
@@ -110,6 +162,9 @@ impl BitsVisitor for Moves<'_, '_> {
                     moves.along(starts, slices, part);
                 }
             }
+            if streamed {
+                stream::finish();
+            }
         });
     }
 }
@@ -118,6 +173,8 @@ struct Pointers<'a, B> {
     from: Elements<B>,
     to: Target<B>,
     slices: &'a Slices,
+    /// Whether long runs go past the caches.
+    streamed: bool,
 }
 
 impl<B: Bits> Pointers<'_, B> {
@@ -158,12 +215,15 @@ impl<B: Bits> Pointers<'_, B> {
                     unsafe {
                         let to = self.to.at(first + at * step + out);
                         let from = self.from.at(start + input);
-                        if (to_step, from_step) == (1, 1) {
-                            from.copy_to_nonoverlapping(to, length);
-                        } else {
+                        let bytes = length * size_of::<B>();
+                        if (to_step, from_step) != (1, 1) {
                             for at in 0..length.cast_signed() {
                                 to.offset(at * to_step).write(from.offset(at * from_step).read());
                             }
+                        } else if self.streamed && bytes >= STREAMED_RUN {
+                            stream::row(to.cast().as_ptr(), from.cast().as_ptr(), bytes);
+                        } else {
+                            from.copy_to_nonoverlapping(to, length);
                         }
                     }
                 }

@@ -10,7 +10,7 @@ use std::{
 
 use smallvec::SmallVec;
 use tenferro_ops::{OutOfRange, slice_starts};
-use tenferro_tensor::{Gathering, Operand, Scalar, Shape, Validation, dispatch};
+use tenferro_tensor::{DType, Gathering, Operand, Scalar, Shape, Validation, dispatch};
 
 use super::{
     Grant,
@@ -38,6 +38,8 @@ struct Component {
 pub(super) struct Lookup<'a> {
     indices: &'a Operand<'a>,
     /// The axes that number slices: strides of the operand for those walked in step with it, and of the indices.
+    axes: SmallVec<[Axis<2>; 6]>,
+    /// The same, merged.
     numbers: Walk<2>,
     components: SmallVec<[Component; 6]>,
     mode: OutOfRange,
@@ -66,11 +68,12 @@ impl<'a> Lookup<'a> {
             let step = with.map_or(0, |place| strides[gathering.batch_axes[place]]);
             Axis { extent: indices.shape()[axis], strides: [step, own[axis]] }
         };
-        let numbers = (0..indices.shape().rank())
+        let axes: SmallVec<[Axis<2>; 6]> = (0..indices.shape().rank())
             .filter(|&axis| axis != gathering.component_axis)
-            .map(number);
-        let numbers = Walk::merging(numbers);
-        let lookup = Self { indices, numbers, components: components.collect(), mode };
+            .map(number)
+            .collect();
+        let numbers = Walk::merging(axes.iter().copied());
+        let lookup = Self { indices, axes, numbers, components: components.collect(), mode };
         if lookup.is_refused(grant) {
             slice_starts(gathering, shape, indices, mode)?;
             unreachable!("an index that is refused here is refused there");
@@ -83,18 +86,10 @@ impl<'a> Lookup<'a> {
         let (refused, seen) = (&AtomicBool::new(false), Ordering::Relaxed);
         let cost = self.components.len() * self.indices.dtype().size();
         grant.share(self.numbers.elements(), cost, |range| {
-            let mut wrong = false;
-            self.each(range, |component, index| {
-                let fits = component.last.is_some_and(|last| index <= last as u64);
-                // Indices that were negative are beyond every axis.
-                let negative = index > i64::MAX as u64;
-                wrong |= !fits
-                    && match self.mode {
-                        OutOfRange::Refuse => true,
-                        OutOfRange::Clamp => negative || component.last.is_none(),
-                        OutOfRange::Drop => negative,
-                    };
-            });
+            let wrong = dispatch!(self.indices.dtype(), integer T => {
+                let mut components = self.components.iter();
+                components.any(|component| self.is_wrong::<T>(range.clone(), component))
+            }, else unreachable!("the rules have seen that indices are integers"));
             if wrong {
                 refused.store(true, seen);
             }
@@ -102,32 +97,51 @@ impl<'a> Lookup<'a> {
         refused.load(seen)
     }
 
-    /// Calls `visit(component, index)` for each index of `range`, a component after the other.
-    fn each(&self, range: Range<usize>, mut visit: impl FnMut(&Component, u64)) {
-        dispatch!(self.indices.dtype(), integer T => {
-            for component in &self.components {
-                self.read::<T>(range.clone(), component, |_, _, index| visit(component, index));
-            }
-        }, else unreachable!("the rules have seen that indices are integers"));
+    /// Whether a component of an index of `range` is wrong.
+    fn is_wrong<T: Scalar + TryInto<i64> + Copy>(
+        &self,
+        range: Range<usize>,
+        component: &Component,
+    ) -> bool {
+        let last = match (self.mode, component.last) {
+            // Nothing fits an axis that is too short, and nothing can be moved there.
+            (OutOfRange::Refuse | OutOfRange::Clamp, None) => return !range.is_empty(),
+            (OutOfRange::Refuse, Some(last)) => last as i64,
+            (OutOfRange::Clamp | OutOfRange::Drop, _) => i64::MAX,
+        };
+        // One is wrong if it is negative, or what is left to the last place is.
+        let mut signs = 0;
+        self.read::<T>(range, component, |_, _, index| signs |= index | last.wrapping_sub(index));
+        signs < 0
     }
 
     /// Calls `visit(number from the start of the range, offset of the axes walked in step, index)`.
+    #[inline(always)]
     fn read<T: Scalar + TryInto<i64> + Copy>(
         &self,
         range: Range<usize>,
         component: &Component,
-        mut visit: impl FnMut(usize, isize, u64),
+        mut visit: impl FnMut(usize, isize, i64),
     ) {
         let from = Elements::<T>::new(self.indices.data());
         let [step, own_step] = self.numbers.strides();
         let mut number = 0;
         for ([offset, own], length) in self.numbers.runs(range) {
-            for at in 0..length {
-                let along = at.cast_signed();
-                // SAFETY: the walk and the component reach indices of the operand only.
-                let index = unsafe { from.at(own + along * own_step + component.offset).read() };
-                let index: i64 = index.try_into().unwrap_or(i64::MAX);
-                visit(number + at, offset + along * step, index.cast_unsigned());
+            let mut each = |own_step: isize| {
+                for at in 0..length {
+                    let along = at.cast_signed();
+                    // SAFETY: the walk and the component reach indices of the operand only.
+                    let index =
+                        unsafe { from.at(own + along * own_step + component.offset).read() };
+                    let index = index.try_into().unwrap_or(i64::MAX);
+                    visit(number + at, offset + along * step, index);
+                }
+            };
+            // Neighbours are read many at a time.
+            if own_step == 1 {
+                each(1)
+            } else {
+                each(own_step)
             }
             number += length;
         }
@@ -139,19 +153,18 @@ impl<'a> Lookup<'a> {
         let [step, _] = self.numbers.strides();
         let mut number = 0;
         for ([offset, _], length) in self.numbers.runs(range.clone()) {
-            for at in 0..length {
-                offsets[number + at] = offset + at.cast_signed() * step;
+            for (to, at) in offsets[number..number + length].iter_mut().zip(0_isize..) {
+                *to = offset + at * step;
             }
             number += length;
         }
         dispatch!(self.indices.dtype(), integer T => {
             for component in &self.components {
+                let last = component.last.map_or(-1, |last| last as i64);
                 self.read::<T>(range.clone(), component, |number, _, index| {
                     let offset = &mut offsets[number];
-                    let last = component.last.map_or(-1, usize::cast_signed);
                     // Checked indices are not negative.
-                    let index = index as isize;
-                    let place = index.min(last);
+                    let place = index.min(last) as isize;
                     *offset = match self.mode {
                         OutOfRange::Drop if index > last || *offset == LEFT_OUT => LEFT_OUT,
                         _ => *offset + place * component.stride,
@@ -160,4 +173,35 @@ impl<'a> Lookup<'a> {
             }
         }, else unreachable!("the rules have seen that indices are integers"));
     }
+
+    /// The picks of single elements by indices of one component, to places that are numbered by axes of these strides;
+    /// `None` where another form of indices asks for more.
+    pub(super) fn picks(&self, to: impl Iterator<Item = isize>) -> Option<Picks> {
+        let [component] = &self.components[..] else { return None };
+        if self.indices.dtype() != DType::I64 || self.mode == OutOfRange::Drop {
+            return None;
+        }
+        let axes = self.axes.iter().zip(to).map(|(axis, to)| {
+            let [with, own] = axis.strides;
+            Axis { extent: axis.extent, strides: [to, with, own] }
+        });
+        let first = component.offset * size_of::<i64>().cast_signed();
+        // SAFETY: the first index lies there.
+        let indices = Elements::new(unsafe { self.indices.data().offset(first) });
+        let last = component.last? as i64;
+        Some(Picks { walk: Walk::merging(axes), indices, last, stride: component.stride })
+    }
+}
+
+/// Elements that are picked one by one.
+pub(super) struct Picks {
+    /// The axes that number them: strides of the result, of the operand for those walked in step with it, and of the
+    /// indices.
+    pub(super) walk: Walk<3>,
+    /// The checked indices, which are not negative.
+    pub(super) indices: Elements<i64>,
+    /// The last place, which larger indices stand for.
+    pub(super) last: i64,
+    /// The operand's stride from place to place.
+    pub(super) stride: isize,
 }

@@ -120,6 +120,7 @@ impl Updates<'_> {
         let ([next], [step_update, step]) = (numbers.strides(), within.strides());
         let mut offsets = [0; BLOCK];
         let count = numbers.elements();
+        let is_single = within.elements() == 1;
         for first in (0..count).step_by(BLOCK) {
             let block = first..count.min(first + BLOCK);
             let offsets = &mut offsets[..block.len()];
@@ -131,6 +132,10 @@ impl Updates<'_> {
                         continue;
                     }
                     let update = first + at * next;
+                    if is_single {
+                        place(start, update);
+                        continue;
+                    }
                     for ([own, offset], length) in within.runs(part.places.clone()) {
                         for at in 0..length.cast_signed() {
                             place(start + offset + at * step, update + own + at * step_update);
