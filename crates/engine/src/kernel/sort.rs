@@ -80,9 +80,12 @@ impl Lines {
         let turned = |key: T::Key| if flips { key.flipped() } else { key };
         self.each(
             grant,
-            // SAFETY: the walks reach indices of the input only.
-            |input, place| turned(unsafe { from.at(input + place * from_step).read() }.key()),
-            |_: &mut Vec<T::Key>| (),
+            |keys, input| {
+                let places = 0..self.along.extent.cast_signed();
+                // SAFETY: the walks reach indices of the input only.
+                let element = |place: isize| unsafe { from.at(input + place * from_step).read() };
+                keys.extend(places.map(|place| turned(element(place).key())));
+            },
             |out, input, keys| {
                 let place = |at: usize| out + at.cast_signed() * to_step;
                 for (at, &key) in keys.iter().enumerate() {
@@ -130,13 +133,11 @@ impl Lines {
         let (count, extent) = (self.count, self.along.extent);
         self.each(
             grant,
-            |input, place| Placed { key: key(input, place), place: place as u32 },
-            // Few of many are chosen first, and only they are sorted.
-            |items: &mut Vec<Placed<T::Key>>| {
-                if count < extent / 8 {
-                    items.select_nth_unstable(count);
-                    items.truncate(count);
-                }
+            |items, input| {
+                let all = (0..extent as u32)
+                    .map(|place| Placed { key: key(input, place as isize), place });
+                // Few of many are chosen first, and only they are sorted.
+                if count < extent / 8 { choose(count, all, items) } else { items.extend(all) }
             },
             |out, _, items| {
                 for (at, item) in items[..count].iter().enumerate() {
@@ -167,28 +168,23 @@ impl Lines {
         }
     }
 
-    /// Makes an item of each element of a line with `item(line, place)`, lets `choose` leave some out, sorts the rest,
-    /// and hands them to `write(line of the output, line of the input, items)`.
+    /// Fills a vector with the items of each line by `fill(items, line)`, sorts them, and hands them to
+    /// `write(line of the output, line of the input, items)`.
     fn each<I: Item>(
         &self,
         grant: &Grant<'_>,
-        item: impl Fn(isize, isize) -> I + Sync,
-        choose: impl Fn(&mut Vec<I>) + Sync,
+        fill: impl Fn(&mut Vec<I>, isize) + Sync,
         write: impl Fn(isize, isize, &[I]) + Sync,
     ) {
         let extent = self.along.extent;
         let [next_to, next_from] = self.across.strides();
-        let fill = |items: &mut Vec<I>, input: isize| {
-            items.clear();
-            items.extend((0..extent.cast_signed()).map(|place| item(input, place)));
-        };
         if extent >= LONG {
             let (mut items, mut scratch) = (Vec::new(), Vec::new());
             for ([out, input], length) in self.across.runs(0..self.across.elements()) {
                 for line in 0..length.cast_signed() {
                     let (out, input) = (out + line * next_to, input + line * next_from);
+                    items.clear();
                     fill(&mut items, input);
-                    choose(&mut items);
                     sort_shared(grant, &mut items, &mut scratch);
                     write(out, input, &items);
                 }
@@ -196,16 +192,38 @@ impl Lines {
             return;
         }
         grant.share(self.across.elements(), COST.saturating_mul(extent), |range| {
-            let (mut items, mut scratch) = (Vec::with_capacity(extent), Vec::new());
+            let (mut items, mut scratch) = (Vec::new(), Vec::new());
             for ([out, input], length) in self.across.runs(range) {
                 for line in 0..length.cast_signed() {
                     let (out, input) = (out + line * next_to, input + line * next_from);
+                    items.clear();
                     fill(&mut items, input);
-                    choose(&mut items);
                     sort(&mut items, &mut scratch);
                     write(out, input, &items);
                 }
             }
         });
+    }
+}
+
+/// Adds the `count` least of all items, which come in the order of their places, to `chosen`, in no order and with some
+/// others.
+fn choose<K: Key>(count: usize, all: impl Iterator<Item = Placed<K>>, chosen: &mut Vec<Placed<K>>) {
+    /// How many more may wait to be chosen from.
+    const WAITING: usize = 64;
+    let most = 2 * count + WAITING;
+    chosen.reserve(most);
+    let mut bound = None;
+    for item in all {
+        // An equal key that comes later is larger.
+        if bound.is_some_and(|bound| item.key >= bound) {
+            continue;
+        }
+        chosen.push(item);
+        if chosen.len() == most {
+            let (_, last, _) = chosen.select_nth_unstable(count - 1);
+            bound = Some(last.key);
+            chosen.truncate(count);
+        }
     }
 }

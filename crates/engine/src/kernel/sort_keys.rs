@@ -10,9 +10,6 @@ use tenferro_provider::Workers;
 
 use super::{Grant, share::Target};
 
-/// Below so many items comparisons are faster than counting bytes.
-const COUNTED_FROM: usize = 512;
-
 /// The fewest items for which another thread pays.
 const SHARED_FROM: usize = 1 << 15;
 
@@ -20,6 +17,8 @@ const SHARED_FROM: usize = 1 << 15;
 pub(super) trait Item: Copy + Ord + Send + Sync + 'static {
     /// The number of bytes of the key.
     const BYTES: usize;
+    /// Below so many items comparisons are faster than counting bytes.
+    const COUNTED_FROM: usize = 512;
 
     /// Byte `place` of the key.
     fn byte(self, place: usize) -> u8;
@@ -27,6 +26,8 @@ pub(super) trait Item: Copy + Ord + Send + Sync + 'static {
 
 impl<K: Key> Item for K {
     const BYTES: usize = K::BYTES;
+    // Comparisons of plain numbers need no branch, and long ones have many bytes to count.
+    const COUNTED_FROM: usize = if K::BYTES < 8 { 512 } else { 8192 };
 
     #[inline]
     fn byte(self, place: usize) -> u8 {
@@ -52,7 +53,7 @@ impl<K: Key> Item for Placed<K> {
 
 /// Sorts items, which are in the order of their places if they have some. `scratch` is memory to work in.
 pub(super) fn sort<I: Item>(items: &mut [I], scratch: &mut Vec<I>) {
-    if items.len() < COUNTED_FROM.max(32 * I::BYTES) {
+    if items.len() < I::COUNTED_FROM {
         items.sort_unstable();
         return;
     }
@@ -202,7 +203,7 @@ mod tests {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 (state ^ (state >> 29)) & mask
             };
-            let mut items: Vec<u64> = std::iter::repeat_with(next).take(5000).collect();
+            let mut items: Vec<u64> = std::iter::repeat_with(next).take(10_000).collect();
             let mut expected = items.clone();
             expected.sort_unstable();
             sort(&mut items, &mut Vec::new());
