@@ -15,10 +15,17 @@ use crate::{
 /// Who was asked, in order, and what each said.
 type Refusals = Vec<(String, Reason)>;
 
+/// A provider of a chain.
+struct Link {
+    provider: Arc<dyn Provider>,
+    /// Whether it must be alone to use several threads.
+    alone: bool,
+}
+
 /// Providers in order of preference; cheap to clone.
 #[derive(Clone)]
 pub struct Chain {
-    providers: Arc<[Arc<dyn Provider>]>,
+    links: Arc<[Link]>,
     /// How many of the first providers the caller holds against others.
     held: usize,
     /// Who is asked first for a product, if that depends on it.
@@ -29,7 +36,11 @@ impl Chain {
     /// The chain of these providers, most preferred first.
     #[must_use]
     pub fn new(providers: impl IntoIterator<Item = Arc<dyn Provider>>) -> Self {
-        Self { providers: providers.into_iter().collect(), held: 0, choice: None }
+        let link = |provider: Arc<dyn Provider>| {
+            let alone = provider.capabilities().exclusion(2) != Exclusion::Free;
+            Link { provider, alone }
+        };
+        Self { links: providers.into_iter().map(link).collect(), held: 0, choice: None }
     }
 
     /// The same chain for a caller whose permits for several threads keep others out of its first provider.
@@ -56,12 +67,12 @@ impl Chain {
     /// The most preferred provider; `None` for an empty chain.
     #[must_use]
     pub fn first(&self) -> Option<&dyn Provider> {
-        self.providers.first().map(|provider| &**provider)
+        self.links.first().map(|link| &*link.provider)
     }
 
     /// The providers, most preferred first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &dyn Provider> {
-        self.providers.iter().map(|provider| &**provider)
+        self.links.iter().map(|link| &*link.provider)
     }
 
     /// Asks one provider after the other until one does not answer "unsupported", and says which one executed.
@@ -118,7 +129,8 @@ impl Chain {
     ) -> Result<(&dyn Provider, Outcome), Error> {
         let call =
             |provider: &dyn Provider, workers: &dyn Workers| provider.product(request, workers);
-        Ok((&*self.providers[place], self.ask_at(place, workers, call)?))
+        let link = &self.links[place];
+        Ok((&*link.provider, self.ask_at(place, link, workers, call)?))
     }
 
     /// Who executed, or what everybody said who refused; `first` is the place of the one asked first.
@@ -129,41 +141,52 @@ impl Chain {
         workers: &dyn Workers,
         mut call: impl FnMut(&dyn Provider, &dyn Workers) -> Result<Outcome, Error>,
     ) -> Result<Result<&dyn Provider, Refusals>, Error> {
-        // Allocates nothing unless a provider refuses.
-        let mut refusals = Vec::new();
-        if let Some(provider) = self.providers.get(first) {
-            match self.ask_at(first, workers, &mut call)? {
-                Outcome::Executed => return Ok(Ok(&**provider)),
-                Outcome::Unsupported(reason) => refusals.push((provider.name().to_owned(), reason)),
+        let Some(link) = self.links.get(first) else { return Ok(Err(Vec::new())) };
+        match self.ask_at(first, link, workers, &mut call)? {
+            Outcome::Executed => Ok(Ok(&*link.provider)),
+            Outcome::Unsupported(reason) => {
+                let refusals = vec![(link.provider.name().to_owned(), reason)];
+                self.ask_others(first, refusals, workers, call)
             }
         }
-        for place in (0..self.providers.len()).filter(|&place| place != first) {
-            let provider = &*self.providers[place];
-            match self.ask_at(place, workers, &mut call)? {
-                Outcome::Executed => return Ok(Ok(provider)),
-                Outcome::Unsupported(reason) => refusals.push((provider.name().to_owned(), reason)),
+    }
+
+    /// As [`Chain::ask`], for all but the one who was asked first and refused.
+    #[cold]
+    fn ask_others(
+        &self,
+        first: usize,
+        mut refusals: Refusals,
+        workers: &dyn Workers,
+        mut call: impl FnMut(&dyn Provider, &dyn Workers) -> Result<Outcome, Error>,
+    ) -> Result<Result<&dyn Provider, Refusals>, Error> {
+        for (place, link) in self.links.iter().enumerate().filter(|&(place, _)| place != first) {
+            match self.ask_at(place, link, workers, &mut call)? {
+                Outcome::Executed => return Ok(Ok(&*link.provider)),
+                Outcome::Unsupported(reason) => {
+                    refusals.push((link.provider.name().to_owned(), reason));
+                }
             }
         }
         Ok(Err(refusals))
     }
 
-    /// Asks one provider, on as many threads as it may use here.
+    /// Asks one provider, the one at `place`, on as many threads as it may use here.
     #[inline]
     fn ask_at(
         &self,
         place: usize,
+        link: &Link,
         workers: &dyn Workers,
         mut call: impl FnMut(&dyn Provider, &dyn Workers) -> Result<Outcome, Error>,
     ) -> Result<Outcome, Error> {
-        let provider = &*self.providers[place];
         let held = place < self.held;
         if held && workers.claim_use() == ClaimUse::Nothing {
             return Ok(Outcome::Unsupported(Reason::Held));
         }
-        let width = workers.width();
-        let alone = width > 1 && provider.capabilities().exclusion(width) != Exclusion::Free;
+        let alone = link.alone && workers.width() > 1;
         let whole = held && workers.claim_use() == ClaimUse::Whole;
-        call(provider, if alone && !whole { &Sequential } else { workers })
+        call(&*link.provider, if alone && !whole { &Sequential } else { workers })
     }
 }
 

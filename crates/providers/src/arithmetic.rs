@@ -48,14 +48,19 @@ pub(super) enum Scale<S> {
 
 impl<S: Sum + Scalar> Scale<S> {
     /// The factor as a scale of sums. The request was checked to hold it.
+    #[inline]
     pub(super) fn new(factor: Factor) -> Self {
         match factor {
-            Factor::ZERO => Scale::Zero,
-            Factor::ONE => Scale::One,
             _ if factor.is_zero() => Scale::Zero,
             _ if factor.is_one() => Scale::One,
-            _ => Scale::By(S::from_factor(factor).expect("invariant: the dtype holds the factor")),
+            _ => Self::by(factor),
         }
+    }
+
+    /// The scale of a factor that is neither.
+    #[cold]
+    fn by(factor: Factor) -> Self {
+        Scale::By(S::from_factor(factor).expect("invariant: the dtype holds the factor"))
     }
 
     /// The value scaled; `value` is not called for a scale of zero.

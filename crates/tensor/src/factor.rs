@@ -24,14 +24,24 @@ impl Factor {
 
     /// Whether the value is zero.
     #[must_use]
+    #[inline]
     pub fn is_zero(self) -> bool {
-        self.as_complex() == Complex64::ZERO
+        match self {
+            Factor::Integer(value) => value == 0,
+            Factor::Real(value) => value == 0.0,
+            Factor::Complex(value) => value == Complex64::ZERO,
+        }
     }
 
     /// Whether the value is one.
     #[must_use]
+    #[inline]
     pub fn is_one(self) -> bool {
-        self.as_complex() == Complex64::ONE
+        match self {
+            Factor::Integer(value) => value == 1,
+            Factor::Real(value) => value == 1.0,
+            Factor::Complex(value) => value == Complex64::ONE,
+        }
     }
 
     /// The value as a complex number, rounded where an integer is beyond 2^53.

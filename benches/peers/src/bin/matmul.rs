@@ -1,8 +1,8 @@
 //! Suite `matmul`: products by `auto` and by each provider, against the best raw call of any library in the same run.
 //!
-//! On one thread a case is a call of a provider: a request is made and checked, and the product written into an output that
-//! is there. On more threads, and in the cases `scope`, it is a call like a user's, inside an execution scope, which
-//! makes its output from a warm pool. Raw calls are those of the crates `gemm`, `nano-gemm` and faer, and of each C
+//! On one thread, and up to 64 on more, a case is a call of a provider: a request is made and checked, and the product written
+//! into an output that is there. Beyond on more threads, and in the cases `scope`, it is a call like a user's, inside an
+//! execution scope, which makes its output from a warm pool. Raw calls are those of the crates `gemm`, `nano-gemm` and faer, and of each C
 //! library that `--library` names; they write into an output that they are given. The limit is the best of them.
 
 #![forbid(unsafe_code)]
@@ -19,7 +19,7 @@ use tenferro_bench_limits::{Element, Kernel, Library, Matrices, fma_f64};
 use tenferro_benches::{Contender, Family, Suite};
 use tenferro_cpu::CpuBackend;
 use tenferro_ops::TensorComposite;
-use tenferro_provider::{Chain, Preference, Product, Registry, Sequential};
+use tenferro_provider::{Chain, Preference, Product, Registry, conformance::Threads};
 use tenferro_tensor::{AsOperand, Complex64, Scalar, Tensor, TensorViewMut};
 
 /// The providers that each backend has.
@@ -81,6 +81,9 @@ fn main() -> ExitCode {
     })
 }
 
+/// The longest extent up to which a call of a provider is measured on any number of threads.
+const SMALL: usize = 64;
+
 /// Everybody who multiplies.
 struct Callers {
     providers: Registry,
@@ -101,7 +104,9 @@ fn cases<T: Number>(suite: &mut Suite, threads: usize, work: &Work, callers: &Ca
     places.extend(providers.map(|provider| {
         (provider.name().to_owned(), Preference::Only(provider.name().to_owned()))
     }));
-    if threads == 1 && work.batch == 1 {
+    let small = work.batch == 1 && work.extents.iter().all(|&extent| extent <= SMALL);
+    let called_at = |place: &str| place != "scope" && (threads == 1 || small);
+    if work.batch == 1 && called_at("auto") {
         places.push(("scope".to_owned(), Preference::Auto));
     }
     let name = |place: &str| format!("{place}/{}/{}", T::DTYPE, work.name);
@@ -111,11 +116,11 @@ fn cases<T: Number>(suite: &mut Suite, threads: usize, work: &Work, callers: &Ca
             .iter()
             .map(|&at| {
                 let (place, preference) = &places[at];
-                let member = if threads > 1 || place == "scope" {
-                    scoped::<T>(threads, work, registry, preference.clone())
-                } else {
+                let member = if called_at(place) {
                     let chain = registry.select(preference).expect("the provider is there");
-                    called::<T>(work, chain)
+                    called::<T>(threads, work, chain)
+                } else {
+                    scoped::<T>(threads, work, registry, preference.clone())
                 };
                 (names[at].clone(), member)
             })
@@ -129,7 +134,8 @@ fn tensor<T: Number>(shape: [usize; 3], elements: &[T]) -> Tensor {
 }
 
 /// A call of a provider, which makes and checks a request each time.
-fn called<T: Number>(work: &Work, chain: Chain) -> Contender<'static> {
+fn called<T: Number>(threads: usize, work: &Work, chain: Chain) -> Contender<'static> {
+    let workers = Threads::new(threads);
     let ([m, n, k], batch) = (work.extents, work.batch);
     let matrices = Matrices::<T>::new([m, n, k], batch);
     let lhs = tensor([m, k, batch], &matrices.lhs);
@@ -144,7 +150,7 @@ fn called<T: Number>(work: &Work, chain: Chain) -> Contender<'static> {
         for _ in 0..count {
             let (lhs, rhs) = (*black_box(&lhs), *black_box(&rhs));
             let mut product = Product::new(lhs, rhs, out.reborrow()).expect("they agree");
-            let done = chain.product(&mut product, &Sequential);
+            let done = chain.product(&mut product, &workers);
             black_box(done.expect("somebody multiplies").name());
         }
         start.elapsed()

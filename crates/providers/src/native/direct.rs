@@ -57,9 +57,6 @@ fn is_small<T: Parts>(block: &Block<T>) -> bool {
     steps <= SMALL / (T::COUNT * T::COUNT)
 }
 
-/// A block that [`fits`].
-struct Direct<'b, T: Parts>(&'b Block<T>);
-
 /// Instructions that a machine has.
 #[derive(Clone, Copy)]
 enum Level {
@@ -140,35 +137,30 @@ impl Level {
     #[inline]
     fn run<T: Parts>(self, block: &Block<T>) {
         match self {
-            Level::Avx512(simd) => Simd::vectorize(simd, Direct(block)),
-            Level::Avx2(simd) => Simd::vectorize(simd, Direct(block)),
+            Level::Avx512(simd) => strips(simd, block),
+            Level::Avx2(simd) => strips(simd, block),
         }
     }
 }
 
-impl<T: Parts> WithSimd for Direct<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let block = self.0;
-        // As many sums as there are registers for, beside the rows and an element of the right operand.
-        let parts = if S::REGISTER_COUNT >= 32 { 8 } else { 4 };
-        let mut col = 0;
-        while col < block.n {
-            let width = share(block.n - col, parts / T::COUNT);
-            match width * T::COUNT {
-                1 => strip::<S, T, 1>(simd, block, col),
-                2 => strip::<S, T, 2>(simd, block, col),
-                3 => strip::<S, T, 3>(simd, block, col),
-                4 => strip::<S, T, 4>(simd, block, col),
-                5 => strip::<S, T, 5>(simd, block, col),
-                6 => strip::<S, T, 6>(simd, block, col),
-                7 => strip::<S, T, 7>(simd, block, col),
-                _ => strip::<S, T, 8>(simd, block, col),
-            }
-            col += width;
+/// Computes a block strip by strip.
+fn strips<S: Simd, T: Parts>(simd: S, block: &Block<T>) {
+    // As many sums as there are registers for, beside the rows and an element of the right operand.
+    let parts = if S::REGISTER_COUNT >= 32 { 8 } else { 4 };
+    let mut col = 0;
+    while col < block.n {
+        let width = share(block.n - col, parts / T::COUNT);
+        match width * T::COUNT {
+            1 => strip::<S, T, 1>(simd, block, col),
+            2 => strip::<S, T, 2>(simd, block, col),
+            3 => strip::<S, T, 3>(simd, block, col),
+            4 => strip::<S, T, 4>(simd, block, col),
+            5 => strip::<S, T, 5>(simd, block, col),
+            6 => strip::<S, T, 6>(simd, block, col),
+            7 => strip::<S, T, 7>(simd, block, col),
+            _ => strip::<S, T, 8>(simd, block, col),
         }
+        col += width;
     }
 }
 
@@ -185,7 +177,7 @@ fn share(left: usize, most: usize) -> usize {
 }
 
 /// The tiles of some columns.
-#[inline(always)]
+#[inline]
 fn strip<S: Simd, T: Parts, const C: usize>(simd: S, block: &Block<T>, col: usize) {
     let lanes = size_of::<<T::Part as Real>::Vector<S>>() / size_of::<T::Part>();
     let rows = block.m * T::COUNT;
@@ -194,14 +186,31 @@ fn strip<S: Simd, T: Parts, const C: usize>(simd: S, block: &Block<T>, col: usiz
         let height = share((rows - row).div_ceil(lanes), 3);
         let last = (rows - row).min(height * lanes) - (height - 1) * lanes;
         let corner = Corner { row, col: col * T::COUNT };
-        // SAFETY: the rows from this one and the columns from this one are inside of the block, as many as are taken.
-        unsafe {
-            match height {
-                1 => tile::<S, T, 1, C>(simd, block, corner, last),
-                2 => tile::<S, T, 2, C>(simd, block, corner, last),
-                _ => tile::<S, T, 3, C>(simd, block, corner, last),
-            }
+        // The rows from this one and the columns from this one are inside of the block, as many as are taken.
+        match height {
+            1 => simd.vectorize(Tile::<T, 1, C> { block, corner, last }),
+            2 => simd.vectorize(Tile::<T, 2, C> { block, corner, last }),
+            _ => simd.vectorize(Tile::<T, 3, C> { block, corner, last }),
         }
         row += height * lanes;
+    }
+}
+
+/// One tile of a block that [`fits`], inside of it.
+///
+/// Each kind of tile is a function of its own: one with all of them keeps what each needs on the stack throughout.
+struct Tile<'b, T: Parts, const V: usize, const C: usize> {
+    block: &'b Block<T>,
+    corner: Corner,
+    last: usize,
+}
+
+impl<T: Parts, const V: usize, const C: usize> WithSimd for Tile<'_, T, V, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        // SAFETY: the tile is inside of its block, which fits.
+        unsafe { tile::<S, T, V, C>(simd, self.block, self.corner, self.last) }
     }
 }

@@ -109,6 +109,11 @@ trait Computed: Number {
 
     /// Computes a block that has elements, whose k and alpha are not zero.
     fn block(way: Way, block: &Block<Self>);
+
+    /// Computes a block that is a whole request, in one call: the smallest take no longer than a few.
+    fn whole(block: &Block<Self>) {
+        Self::block(Self::way(block), block);
+    }
 }
 
 /// The whole request in elements of its dtype, `T`.
@@ -121,7 +126,7 @@ fn compute<T: Computed>(product: &mut Product<'_>, workers: &dyn Workers) {
     let grid = Grid::new([m, n, k], batch, || workers.width());
     if grid.is_none() && batch == 1 {
         let block = Block::whole(product);
-        return if reads { T::block(T::way(&block), &block) } else { scale(&block) };
+        return if reads { T::whole(&block) } else { scale(&block) };
     }
     let request = Request::<T>::new(product);
     let whole = Piece { rows: 0..m, cols: 0..n, batch: 0..batch };
@@ -178,7 +183,7 @@ fn lies<T: Number>(block: &Block<T>) -> bool {
 }
 
 /// The best way to compute a request of a dtype that the crates have.
-#[inline]
+#[inline(always)]
 fn float_way<T: Planned + Parts>(whole: &Block<T>) -> Way {
     if whole.m == 1 || whole.n == 1 {
         let transposed = whole.n != 1;
@@ -206,7 +211,7 @@ fn float_way<T: Planned + Parts>(whole: &Block<T>) -> Way {
 }
 
 /// Computes a block of a dtype that the crates have.
-#[inline]
+#[inline(always)]
 fn float<T: Planned + Parts>(way: Way, block: &Block<T>) {
     let turned;
     let block = if way.transposed {
@@ -236,6 +241,10 @@ macro_rules! computed {
 
             fn block(way: Way, block: &Block<Self>) {
                 float(way, block);
+            }
+
+            fn whole(block: &Block<Self>) {
+                float(float_way(block), block);
             }
         }
     };

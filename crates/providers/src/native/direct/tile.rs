@@ -208,8 +208,26 @@ pub(super) unsafe fn tile<S: Simd, T: Parts, const V: usize, const C: usize>(
         left = left.wrapping_offset(left_step);
         offset += right_step;
     }
-    let finish = Finish::<S, T>::new(simd, block);
     let out = block.out.data.cast::<T::Part>().wrapping_add(corner.row);
+    if T::COUNT == 1 && matches!((block.alpha, block.beta), (Scale::One, Scale::Zero)) {
+        // The sums are the result: nothing is left to decide for each of them.
+        each!(c < C => {
+            let to = out.wrapping_offset((corner.col + c).cast_signed() * block.out.col);
+            each!(v < V => {
+                let to = to.wrapping_add(v * lanes);
+                // SAFETY: a part of a column of the output. Stores under a mask are slow on some machines.
+                unsafe {
+                    if v + 1 < V || whole {
+                        to.cast::<<T::Part as Real>::Vector<S>>().write_unaligned(sums[c][v]);
+                    } else {
+                        T::Part::store(simd, mask, to, sums[c][v]);
+                    }
+                }
+            });
+        });
+        return;
+    }
+    let finish = Finish::<S, T>::new(simd, block);
     each!(c < C => {
         // Of the two columns of parts, the first brings both.
         if c % T::COUNT == 0 && c + T::COUNT <= C {
@@ -262,7 +280,7 @@ impl<S: Simd, T: Parts> Finish<S, T> {
         Self { simd, signs, alpha: scale(block.alpha), beta: scale(block.beta) }
     }
 
-    /// Writes a vector, or the lanes of a mask. Stores under a mask are slow on some machines.
+    /// Writes a vector, or the lanes of a mask.
     ///
     /// # Safety
     /// The lanes are valid for writes, and initialised if beta is not zero.
