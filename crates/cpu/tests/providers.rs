@@ -23,7 +23,7 @@ use tenferro_provider::{
 };
 use tenferro_providers::Naive;
 use tenferro_scope as scope;
-use tenferro_tensor::{AsOperand, Contraction, DType, Tensor};
+use tenferro_tensor::{AsOperand, Contraction, DType, Tensor, TensorDot};
 
 /// What a provider of these tests answers.
 #[derive(Clone, Copy)]
@@ -200,6 +200,27 @@ fn x45_any_other_failure_is_final() {
         Some(provider::Error::Failed { provider, .. }) if provider == "broken"
     ));
     assert_eq!(one.count(), 0);
+}
+
+#[test]
+fn x46_a_matrix_times_its_own_transpose_takes_about_half_the_work() {
+    let counted = fake("counted", Answer::Computes, ThreadOwnership::Caller);
+    let builder = CpuBackend::builder().arbiter(CountingArbiter::new(2));
+    let mut backend = builder.register_provider(counted.clone()).build().unwrap();
+    let (m, k) = (300, 64);
+    let elements: Vec<f64> = (0..m * k).map(|number| f64::from(number % 17)).collect();
+    let matrix = || Tensor::from_vec_col_major(vec![300, 64], elements.clone()).unwrap();
+    let (own, other) = (matrix(), matrix());
+    let mut product = |lhs: &Tensor, rhs: &Tensor| {
+        let product = backend.dot_general(lhs, rhs, Contraction::over([1], [1])).unwrap();
+        let work = |call: provider::counting::Call| call.extents.iter().product::<usize>();
+        (product.to_vec_col_major::<f64>().unwrap(), counted.take().into_iter().map(work).sum())
+    };
+    let (whole, all): (_, usize) = product(&own, &other);
+    let (mirrored, some): (_, usize) = product(&own, &own);
+    assert_eq!(mirrored, whole);
+    assert_eq!(all, 300 * 300 * 64);
+    assert!(some < all * 7 / 10, "{some} of {all}");
 }
 
 #[test]

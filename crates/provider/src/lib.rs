@@ -15,11 +15,16 @@ pub mod counting;
 mod error;
 #[allow(unsafe_code, reason = "it calls functions of other languages")]
 pub mod foreign;
+#[allow(unsafe_code, reason = "it copies elements of checked requests")]
+mod gram;
+mod group;
 pub mod lapack;
 mod matrix;
 mod product;
 mod provider;
 mod registry;
+#[allow(unsafe_code, reason = "it copies elements of checked requests")]
+mod triangle;
 mod workers;
 
 pub use capabilities::{
@@ -31,4 +36,5 @@ pub use matrix::{Matrix, Order};
 pub use product::Product;
 pub use provider::{Outcome, Provider, Reason};
 pub use registry::{Preference, Registry, RegistryBuilder};
+pub use triangle::Side;
 pub use workers::{ClaimUse, Sequential, Workers};

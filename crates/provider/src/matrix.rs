@@ -81,6 +81,22 @@ impl Matrix {
         self.data.cast::<T>().as_ptr().wrapping_offset(offset)
     }
 
+    /// The element at this row and column of this matrix of the batch, as [`Matrix::pointer`].
+    #[inline]
+    pub(super) fn place<T>(&self, [row, col, batch]: [usize; 3]) -> *mut T {
+        let offset = row.cast_signed() * self.row_stride + col.cast_signed() * self.col_stride;
+        self.pointer::<T>(batch).wrapping_offset(offset)
+    }
+
+    /// The same matrices from the element at `place` on, with other extents; elements have `size` bytes.
+    pub(super) fn part(self, place: [usize; 2], [rows, cols]: [usize; 2], size: usize) -> Self {
+        let offset = place[0].cast_signed().wrapping_mul(self.row_stride)
+            + place[1].cast_signed().wrapping_mul(self.col_stride);
+        let data = self.data.as_ptr().wrapping_byte_offset(offset * size.cast_signed());
+        // Where there is no element the strides may lead anywhere, and nobody goes there.
+        Self { data: NonNull::new(data).unwrap_or(self.data), rows, cols, ..self }
+    }
+
     /// The same matrices with rows and columns exchanged.
     #[must_use]
     pub fn transposed(self) -> Self {

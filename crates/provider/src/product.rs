@@ -3,7 +3,7 @@
 //! A `Product` in hand is valid: dtypes agree, extents fit, and the dtype can hold the factors. Providers check what
 //! they can do, never again whether the request makes sense. It allocates nothing and copies no element.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, ops::Range};
 
 use tenferro_tensor::{
     Conjugation, DType, Factor, Operand, OperandMut, Scalar, Validation, dispatch,
@@ -43,6 +43,10 @@ pub struct Product<'a> {
     /// Two shared borrows and a unique one of plain elements.
     operands: PhantomData<(&'a [u8], &'a mut [u8])>,
 }
+
+// SAFETY: a product is two shared borrows and a unique one of plain elements.
+#[allow(unsafe_code, reason = "its addresses are borrows, which may go to other threads")]
+unsafe impl Send for Product<'_> {}
 
 impl<'a> Product<'a> {
     /// The product of `lhs` `[m, k, batch]` and `rhs` `[k, n, batch]` into `out` `[m, n, batch]`.
@@ -121,6 +125,50 @@ impl<'a> Product<'a> {
             beta: Factor::ZERO,
             operands: PhantomData,
         }
+    }
+
+    /// The same products for some rows, columns and terms alone, which must be inside of the extents.
+    ///
+    /// Whoever computes parts answers for no element of the output being in two that are computed at once.
+    pub(super) fn part(
+        &self,
+        rows: Range<usize>,
+        cols: Range<usize>,
+        terms: Range<usize>,
+    ) -> Product<'a> {
+        let size = self.dtype.size();
+        let (m, n, k) = (rows.len(), cols.len(), terms.len());
+        Self {
+            lhs: self.lhs.part([rows.start, terms.start], [m, k], size),
+            rhs: self.rhs.part([terms.start, cols.start], [k, n], size),
+            out: self.out.part([rows.start, cols.start], [m, n], size),
+            ..*self
+        }
+    }
+
+    /// The product with other left matrices of the same extents, which live as long as it is used.
+    pub(super) fn with_lhs(self, lhs: Matrix) -> Self {
+        Self { lhs, ..self }
+    }
+
+    /// The product with other right matrices of the same extents, which live as long as it is used.
+    pub(super) fn with_rhs(self, rhs: Matrix) -> Self {
+        Self { rhs, ..self }
+    }
+
+    /// The product with another output of the same extents, which lives as long as it is used.
+    pub(super) fn with_out(self, out: Matrix) -> Self {
+        Self { out, ..self }
+    }
+
+    /// The product added to what the output holds.
+    pub(super) fn adding(self) -> Self {
+        Self { beta: Factor::ONE, ..self }
+    }
+
+    /// All three matrices: lhs, rhs and out.
+    pub(super) fn matrices(&self) -> [Matrix; 3] {
+        [self.lhs, self.rhs, self.out]
     }
 
     /// The product with operands conjugated as said. Without effect on real dtypes.

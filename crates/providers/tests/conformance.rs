@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use tenferro_provider::{conformance, counting::Counting};
+use tenferro_provider::{Chain, Provider, conformance, counting::Counting};
 use tenferro_providers::{Naive, Native};
+use tenferro_tensor::DType;
 
 #[test]
 fn x46_naive_keeps_the_contract() {
@@ -25,6 +26,17 @@ fn x46_native_keeps_the_contract() {
     let report = conformance::run(&Native::new()).unwrap_or_else(|failure| panic!("{failure}"));
     assert_eq!(report.unsupported, 0);
     assert!(report.executed > 10_000);
+}
+
+#[test]
+fn x46_what_is_composed_of_built_in_products_is_right() {
+    let naive: Arc<dyn Provider> = Arc::new(Naive::new());
+    let native: Arc<dyn Provider> = Arc::new(Native::new());
+    for chain in [Chain::new([naive.clone()]), Chain::new([native, naive])] {
+        let right = conformance::composed(&chain).unwrap_or_else(|failure| panic!("{failure}"));
+        let [numbers, complex] = [DType::ALL.len() - 1, 2];
+        assert_eq!(right, 62 * numbers + 3 * complex);
+    }
 }
 
 #[test]

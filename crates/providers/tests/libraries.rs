@@ -16,11 +16,14 @@ use common::{
     libraries, load, providers, second_difference, second_difference_values, square_of_ones,
 };
 use tenferro_provider::{
-    Provider, Sequential, Workers,
+    Chain, Provider, Sequential, Workers,
     conformance::{self, Threads},
     foreign::{ForeignProvider, IntegerWidth, Threading},
 };
-use tenferro_providers::loaded::{Found, Library, SearchPath};
+use tenferro_providers::{
+    Naive,
+    loaded::{Found, Library, SearchPath},
+};
 
 /// Taken by each test, because what they look at is the process's.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -50,6 +53,9 @@ fn x46_every_library_keeps_the_contract() {
             let has_lapack = !name.starts_with("blis");
             assert_eq!(!capabilities.lapack.is_empty(), has_lapack, "{name}");
             assert_eq!(report.solved > 300, has_lapack, "{name}: {report:?}");
+            let chain = Chain::new([provider.clone() as Arc<dyn Provider>, Arc::new(Naive::new())]);
+            let right = conformance::composed(&chain).unwrap_or_else(|failure| panic!("{failure}"));
+            assert_eq!(right, 62 * 4 + 3 * 2, "{name}");
         }
     }
 }

@@ -69,7 +69,7 @@ fn multiply(
         Mode::Sequential => granted.alone(),
         Mode::Outer | Mode::Inner => granted,
     };
-    grant.providers.product(&mut product, &workers).map(drop).map_err(refusal)
+    grant.providers.execute(&mut product, &workers).map_err(refusal)
 }
 
 /// The axes to sum over of two matrices that make one product: there is nothing to group, and nothing is packed.

@@ -63,7 +63,7 @@ impl Case {
     }
 
     /// A case whose parameters follow from `number`, so that many numbers meet many combinations.
-    fn drawn<T: Sample>(extents: Extents, number: usize) -> Self {
+    pub(super) fn drawn<T: Sample>(extents: Extents, number: usize) -> Self {
         let draw = |salt: u64, choices: usize| (random(salt, number) % choices as u64) as usize;
         let mut case = Self::plain::<T>(extents);
         case.placements = [
@@ -103,12 +103,12 @@ impl fmt::Display for Case {
     }
 }
 
-fn conjugations() -> [[Conjugation; 2]; 4] {
+pub(super) fn conjugations() -> [[Conjugation; 2]; 4] {
     use Conjugation::{Conjugated, Plain};
     [[Plain, Plain], [Plain, Conjugated], [Conjugated, Plain], [Conjugated, Conjugated]]
 }
 
-fn factors<T: Sample>() -> [[Factor; 2]; 9] {
+pub(super) fn factors<T: Sample>() -> [[Factor; 2]; 9] {
     let (alpha, beta) = T::factors();
     let (zero, one) = (Factor::ZERO, Factor::ONE);
     [

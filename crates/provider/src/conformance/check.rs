@@ -5,7 +5,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use tenferro_tensor::Factor;
+use tenferro_tensor::{AsOperand, Factor, TensorView, TensorViewMut};
 
 use super::{
     case::{Case, Extents},
@@ -16,6 +16,8 @@ use super::{
 use crate::{
     Determinism, Error, Outcome, Product, Provider, Reason, Sequential, Workers, lapack::Breakdown,
 };
+
+const VALID: &str = "invariant: the suite's operands are valid";
 
 /// What a provider did wrong.
 #[derive(Debug, thiserror::Error)]
@@ -105,7 +107,7 @@ pub(super) struct Operands<T> {
 
 impl<T: Sample> Operands<T> {
     /// Operands with pseudo-random elements, and NaN wherever the contract says that nobody looks.
-    fn new(case: &Case) -> Self {
+    pub(super) fn new(case: &Case) -> Self {
         let Extents { m, n, k, batch } = case.extents;
         let [alpha, beta] = case.factors;
         let element = |factor: Factor, salt| {
@@ -123,6 +125,26 @@ impl<T: Sample> Operands<T> {
         }
     }
 
+    /// Views of lhs, rhs and out.
+    pub(super) fn views(&mut self) -> (TensorView<'_>, TensorView<'_>, TensorViewMut<'_>) {
+        (
+            self.lhs.view().expect(VALID),
+            self.rhs.view().expect(VALID),
+            self.out.view_mut().expect(VALID),
+        )
+    }
+
+    /// Runs the case in this way; a panic is a defect.
+    pub(super) fn run<R>(
+        &mut self,
+        case: &Case,
+        call: impl FnOnce(&mut Product<'_>) -> Result<R, Error>,
+    ) -> Result<R, Defect> {
+        let (lhs, rhs, mut out) = self.views();
+        let mut product = product(case, &lhs, &rhs, &mut out);
+        caught(|| call(&mut product))?.map_err(Defect::Failed)
+    }
+
     /// Runs the case; a panic is a defect.
     pub(super) fn execute(
         &mut self,
@@ -130,50 +152,63 @@ impl<T: Sample> Operands<T> {
         case: &Case,
         workers: &dyn Workers,
     ) -> Result<Outcome, Defect> {
-        const VALID: &str = "invariant: the suite's operands are valid";
-        let (lhs, rhs) = (self.lhs.view().expect(VALID), self.rhs.view().expect(VALID));
-        let mut out = self.out.view_mut().expect(VALID);
-        let [lhs_conjugation, rhs_conjugation] = case.conjugation;
-        let [alpha, beta] = case.factors;
-        let mut product = Product::new(
-            tenferro_tensor::AsOperand::as_operand(&lhs),
-            tenferro_tensor::AsOperand::as_operand(&rhs),
-            out.as_operand_mut(),
-        )
-        .map(|product| product.conjugating(lhs_conjugation, rhs_conjugation))
-        .and_then(|product| product.scaled(alpha, beta))
-        .expect(VALID);
-        caught(|| provider.product(&mut product, workers))?.map_err(Defect::Failed)
+        self.run(case, |product| provider.product(product, workers))
     }
 
     /// Compares every element with the oracle, and everything around with what it was.
-    fn compare(&self, case: &Case, before: &Placed<T>) -> Result<(), Defect> {
+    pub(super) fn compare(&self, case: &Case, before: &Placed<T>) -> Result<(), Defect> {
         let expected = oracle(case, &self.lhs, &self.rhs, before);
-        for (number, (&actual, expected)) in self.out.dense().iter().zip(expected).enumerate() {
-            if let Some(bound) = actual.deviates(expected) {
-                return Err(Defect::Wrong {
-                    index: index(case, number),
-                    actual: format!("{actual:?}"),
-                    expected: format!("{:?}", expected.value),
-                    bound,
-                });
-            }
-        }
-        self.guards(before)
+        compare(case, &self.out, before, expected)
     }
+}
 
-    fn guards(&self, before: &Placed<T>) -> Result<(), Defect> {
-        let mut inside = vec![false; self.out.elements.len()];
-        for at in self.out.offsets() {
-            inside[at] = true;
+/// The product that a case makes of these operands.
+pub(super) fn product<'v>(
+    case: &Case,
+    lhs: &'v TensorView<'_>,
+    rhs: &'v TensorView<'_>,
+    out: &'v mut TensorViewMut<'_>,
+) -> Product<'v> {
+    let [lhs_conjugation, rhs_conjugation] = case.conjugation;
+    let [alpha, beta] = case.factors;
+    Product::new(lhs.as_operand(), rhs.as_operand(), out.as_operand_mut())
+        .map(|product| product.conjugating(lhs_conjugation, rhs_conjugation))
+        .and_then(|product| product.scaled(alpha, beta))
+        .expect(VALID)
+}
+
+/// Compares every element with what is expected, and everything around with what it was.
+pub(super) fn compare<T: Sample>(
+    case: &Case,
+    out: &Placed<T>,
+    before: &Placed<T>,
+    expected: Vec<Expected<T::Exact>>,
+) -> Result<(), Defect> {
+    for (number, (&actual, expected)) in out.dense().iter().zip(expected).enumerate() {
+        if let Some(bound) = actual.deviates(expected) {
+            return Err(Defect::Wrong {
+                index: index(case, number),
+                actual: format!("{actual:?}"),
+                expected: format!("{:?}", expected.value),
+                bound,
+            });
         }
-        let touched = self.out.elements.iter().zip(&before.elements).zip(inside);
-        match touched.enumerate().find(|(_, ((now, then), inside))| !inside && !now.same(**then)) {
-            None => Ok(()),
-            Some((at, _)) => {
-                let distance = at.cast_signed() - self.out.offset.cast_signed();
-                Err(Defect::Guard { distance })
-            }
+    }
+    guards(out, before)
+}
+
+/// Compares everything around an output with what it was.
+fn guards<T: Sample>(out: &Placed<T>, before: &Placed<T>) -> Result<(), Defect> {
+    let mut inside = vec![false; out.elements.len()];
+    for at in out.offsets() {
+        inside[at] = true;
+    }
+    let touched = out.elements.iter().zip(&before.elements).zip(inside);
+    match touched.enumerate().find(|(_, ((now, then), inside))| !inside && !now.same(**then)) {
+        None => Ok(()),
+        Some((at, _)) => {
+            let distance = at.cast_signed() - out.offset.cast_signed();
+            Err(Defect::Guard { distance })
         }
     }
 }
@@ -188,7 +223,7 @@ pub(super) fn case<T: Sample>(provider: &dyn Provider, case: &Case) -> Result<Ve
             Ok(Verdict::Executed)
         }
         Outcome::Unsupported(reason) => {
-            operands.guards(&before)?;
+            guards(&operands.out, &before)?;
             let (now, then) = (operands.out.dense(), before.dense());
             if let Some(number) = now.iter().zip(&then).position(|(now, then)| !now.same(*then)) {
                 return Err(Defect::Touched { reason, index: index(case, number) });
@@ -232,7 +267,7 @@ pub(super) fn widths<T: Sample>(provider: &dyn Provider, case: &Case) -> Result<
 }
 
 /// The result of a case, computed apart from any provider: each element in column-major order.
-fn oracle<T: Sample>(
+pub(super) fn oracle<T: Sample>(
     case: &Case,
     lhs: &Placed<T>,
     rhs: &Placed<T>,

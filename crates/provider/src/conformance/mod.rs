@@ -8,6 +8,7 @@
 
 mod case;
 mod check;
+mod composed;
 mod field;
 mod lapack;
 mod number;
@@ -18,6 +19,7 @@ use tenferro_tensor::{DType, dispatch};
 
 pub use case::{Case, Extents};
 pub use check::Defect;
+pub use composed::composed;
 pub use placement::Placement;
 pub use threads::Threads;
 

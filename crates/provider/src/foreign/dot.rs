@@ -7,7 +7,6 @@ use tenferro_tensor::Conjugation;
 
 use super::{
     functions::{BlasFunctions, Element, Integer, Vector},
-    plan::at,
     scale::{Scale, combine},
 };
 use crate::{Matrix, Product};
@@ -55,16 +54,16 @@ impl<T: Element<I>, I: Integer> Dots<T, I> {
             // BLAS walks backwards from the end that lies lowest in memory.
             let first = |stride: isize| if stride < 0 { last } else { 0 };
             let x = Vector {
-                data: at::<T>(&self.lhs, [0, first(self.lhs.col_stride), batch]).cast_const(),
+                data: self.lhs.place::<T>([0, first(self.lhs.col_stride), batch]).cast_const(),
                 step: self.steps[0],
                 conjugation: self.conjugation[0],
             };
             let y = Vector {
-                data: at::<T>(&self.rhs, [first(self.rhs.row_stride), 0, batch]).cast_const(),
+                data: self.rhs.place::<T>([first(self.rhs.row_stride), 0, batch]).cast_const(),
                 step: self.steps[1],
                 conjugation: self.conjugation[1],
             };
-            let place = at::<T>(&self.out, [0, 0, batch]);
+            let place = self.out.place::<T>([0, 0, batch]);
             // SAFETY: the request vouches for both vectors.
             let sum = || unsafe { T::dot(functions, self.count, x, y) };
             // SAFETY: the element is inside of the output; `combine` reads it only with a beta other than 0.

@@ -268,7 +268,7 @@ fn scale<T: Field>(request: &mut Product<'_>) {
     let (out, beta) = (request.out(), Scale::<T>::new(request.beta()));
     for batch in 0..request.batch() {
         for (row, col) in (0..out.cols).flat_map(|col| (0..out.rows).map(move |row| (row, col))) {
-            let place = plan::at::<T>(&out, [row, col, batch]);
+            let place = out.place::<T>([row, col, batch]);
             // SAFETY: the element is inside of the output; a scale reads it only with a beta other than 0.
             let element = beta.of(|| unsafe { place.read() });
             // SAFETY: as above; nobody else reaches the output.

@@ -83,10 +83,10 @@ impl<T: Element<I>, I: Integer> Plan<T, I> {
                 operations: [self.lhs.operation, self.rhs.operation],
                 extents: extents.map(|extent| integer(extent).expect(FITS)),
                 alpha: self.alpha,
-                a: at::<T>(&self.lhs.matrix, [piece.rows.start, 0, batch]),
-                b: at::<T>(&self.rhs.matrix, [0, piece.cols.start, batch]),
+                a: self.lhs.matrix.place::<T>([piece.rows.start, 0, batch]),
+                b: self.rhs.matrix.place::<T>([0, piece.cols.start, batch]),
                 beta: self.beta,
-                c: at::<T>(&self.out, [piece.rows.start, piece.cols.start, batch]),
+                c: self.out.place::<T>([piece.rows.start, piece.cols.start, batch]),
                 leading: [self.lhs.leading, self.rhs.leading, self.leading],
             };
             // SAFETY: the request vouches for the matrices; the operations and leading dimensions are those of their
@@ -111,12 +111,6 @@ impl<I: Integer> Side<I> {
         };
         Ok(Self { matrix, operation, leading: integer(leading)? })
     }
-}
-
-/// The address of an element. Strides of axes with one index are not used, because the index is 0.
-pub(super) fn at<T>(matrix: &Matrix, [row, col, batch]: [usize; 3]) -> *mut T {
-    let offset = row.cast_signed() * matrix.row_stride + col.cast_signed() * matrix.col_stride;
-    matrix.pointer::<T>(batch).wrapping_offset(offset)
 }
 
 fn integer<I: Integer>(value: usize) -> Result<I, Reason> {
