@@ -4,16 +4,16 @@ use tenferro_tensor::{Complex32, Complex64, DType, dispatch};
 
 use crate::{Chain, Error, Matrix, Product, Side, Workers, lapack::Triangle};
 
-/// Rows from which half a product and a mirror image take less time than the whole.
+/// Rows from which half a product is computed and mirrored: with fewer, the blocks on the diagonal are most of it.
 const ROWS: usize = 256;
 
-/// Terms from which they do: with few, a product is made of stores.
+/// Terms from which it is: with few, a product is made of stores, and those are as many as before.
 const TERMS: usize = 64;
 
 /// Rows and columns that are mirrored together, which the nearest cache holds.
 const TILE: usize = 16;
 
-/// Whether a product is a matrix times its own transpose, conjugated or not, and it pays to know that.
+/// Whether a product is a matrix times its own transpose, conjugated or not, and large enough to compute by half.
 #[inline]
 fn is_worthwhile(request: &Product<'_>) -> bool {
     let [lhs, rhs, _] = request.matrices();
