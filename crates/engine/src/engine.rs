@@ -60,7 +60,10 @@ impl CpuEngine {
         let breadth = self.breadth(primitive, inputs);
         self.domain.run(
             breadth,
-            |guard| self.run(&guard.workers(), primitive, inputs),
+            |guard| match self.run_alike(primitive, inputs) {
+                Some(result) => Ok(result),
+                None => self.run_others(&guard.workers(), primitive, inputs),
+            },
             |error| refused(primitive.name(), error),
         )
     }
@@ -129,6 +132,33 @@ impl CpuEngine {
         primitive: &Primitive,
         inputs: &[Operand<'_>],
     ) -> Result<Tensor> {
+        match self.run_alike(primitive, inputs) {
+            Some(result) => Ok(result),
+            None => self.run_others(workers, primitive, inputs),
+        }
+    }
+
+    /// The result of a small operation on operands that are alike; `None` if it has to go another way.
+    #[inline]
+    fn run_alike(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Option<Tensor> {
+        let ready = kernel::Ready::find(primitive, inputs)?;
+        let (dtype, shape) = (inputs[0].dtype(), inputs[0].shape());
+        let block = self.pool.take(shape.elements() * dtype.size())?;
+        // SAFETY: the loop was found for these operands, and writes as many elements of the dtype to the block's data,
+        // which are aligned.
+        unsafe {
+            ready.run(inputs, block.data());
+            Some(Tensor::from_block(block, dtype, shape.clone()))
+        }
+    }
+
+    #[inline(never)]
+    fn run_others(
+        &self,
+        workers: &dyn Workers,
+        primitive: &Primitive,
+        inputs: &[Operand<'_>],
+    ) -> Result<Tensor> {
         if let Some(like) = result_like(primitive, inputs)
             && let Some(result) = self.run_small(primitive, inputs, like)
         {
@@ -156,7 +186,6 @@ impl CpuEngine {
         block.map(|block| unsafe { Tensor::from_block(block, dtype, shape.clone()) })
     }
 
-    #[inline(never)]
     fn run_any(
         &self,
         workers: &dyn Workers,

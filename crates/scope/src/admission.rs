@@ -76,9 +76,9 @@ impl ResourceDomain {
         match context::state() {
             LoanState::None => {}
             idle if self.shares(idle) => {
-                let guard = OperationGuard::shared(self, idle, self.breadth(breadth));
+                let mut guard = OperationGuard::shared(self, idle, self.breadth(breadth));
                 let result = operation(&guard);
-                return match guard.finish() {
+                return match guard.fault() {
                     None => result,
                     Some(fault) => Err(refused(fault)),
                 };
@@ -112,9 +112,9 @@ impl ResourceDomain {
                 Err(error) => return Err(refused(error)),
             };
         let loan = Loan { identity: self.identity(), owner: Some(permit.owner()) };
-        let guard = OperationGuard::standalone(self, loan, permit.width());
+        let mut guard = OperationGuard::standalone(self, loan, permit.width());
         let result = operation(&guard);
-        match guard.finish() {
+        match guard.fault() {
             None => result,
             Some(fault) => Err(refused(fault)),
         }
@@ -352,7 +352,7 @@ impl<'d> OperationGuard<'d> {
             context::installed_width().map(|width| width.min(breadth))
         };
         let width = width.expect("invariant: a loan that is not running has a width here");
-        let told = spans::operation(context::current_owner(), width);
+        let told = spans::operation(context::current_owner, width);
         Self {
             domain,
             width,
@@ -373,21 +373,22 @@ impl<'d> OperationGuard<'d> {
             admission: ExecutionAdmission::Standalone,
             fault: OnceLock::new(),
             _running: Running::Own { _loan: context::mark(loan, LoanState::Running) },
-            _told: spans::operation(loan.owner, width),
+            _told: spans::operation(|| loan.owner, width),
             _lends: Lends(false),
             stays_on_its_thread: PhantomData,
         }
     }
 
     /// Runs the operation and reports what the executor did wrong meanwhile.
-    fn run<R>(self, operation: impl FnOnce(&Self) -> R) -> Result<R> {
+    fn run<R>(mut self, operation: impl FnOnce(&Self) -> R) -> Result<R> {
         let result = operation(&self);
-        self.finish().map_or(Ok(result), Err)
+        self.fault().map_or(Ok(result), Err)
     }
 
-    /// Ends the operation; what the executor did wrong, if anything.
+    /// What the executor did wrong during the operation, if anything. The guard stays where it is: moving it costs as much
+    /// as all else that ends an operation.
     #[inline]
-    fn finish(mut self) -> Option<Error> {
+    fn fault(&mut self) -> Option<Error> {
         let executor = self.domain.executor();
         self.fault.take().map(|source| Error::Executor { executor: executor.name(), source })
     }

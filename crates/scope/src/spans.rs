@@ -20,8 +20,8 @@ mod told {
 
     /// An operation on `width` CPUs.
     #[inline]
-    pub(crate) fn operation(owner: Option<ExecutionOwner>, width: usize) -> Told {
-        tracing::trace_span!("operation", owner = owner.map(display), width).entered()
+    pub(crate) fn operation(owner: impl FnOnce() -> Option<ExecutionOwner>, width: usize) -> Told {
+        tracing::trace_span!("operation", owner = owner().map(display), width).entered()
     }
 }
 
@@ -37,7 +37,10 @@ mod told {
     }
 
     #[inline(always)]
-    pub(crate) fn operation(_owner: Option<ExecutionOwner>, _width: usize) -> Told {
+    pub(crate) fn operation(
+        _owner: impl FnOnce() -> Option<ExecutionOwner>,
+        _width: usize,
+    ) -> Told {
         Told
     }
 }

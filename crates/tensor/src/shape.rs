@@ -160,14 +160,16 @@ impl PartialEq for Shape {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
         match (&self.extents, &other.extents) {
-            // Every operation makes this comparison. Places past the rank are zero, so that it has a fixed size; the
-            // sum of differences is a few vector instructions, where `==` calls `memcmp`.
+            // Every operation makes this comparison. Up to one axis the number of elements says all. Places past the rank
+            // are zero, so that the rest has a fixed size, where `==` calls `memcmp`.
             (
                 Extents::Inline { rank, extents },
                 Extents::Inline { rank: other_rank, extents: other_extents },
             ) => {
                 let places = extents.iter().zip(other_extents);
-                rank == other_rank && places.fold(0, |sum, (lhs, rhs)| sum | (lhs ^ rhs)) == 0
+                rank == other_rank
+                    && self.elements == other.elements
+                    && (*rank <= 1 || places.fold(0, |sum, (lhs, rhs)| sum | (lhs ^ rhs)) == 0)
             }
             _ => **self == **other,
         }

@@ -111,6 +111,23 @@ macro_rules! define_vocabulary {
                 })?,)*
             }
 
+            impl $family {
+                /// How many rows the family has.
+                pub const ROWS: usize = [$(stringify!($variant)),*].len();
+
+                /// The number of the row in its family, if it has no parameters, so that the number says all of it.
+                #[must_use]
+                #[inline]
+                pub fn plain_number(&self) -> Option<usize> {
+                    enum Row {
+                        $($variant,)*
+                    }
+                    match self {
+                        $($family::$variant { .. } => define_vocabulary!(@number Row $variant $($($param)+)?),)*
+                    }
+                }
+            }
+
             impl From<$family> for Primitive {
                 fn from(primitive: $family) -> Self {
                     Primitive::$family(primitive)
@@ -206,6 +223,11 @@ macro_rules! define_vocabulary {
     (@primitive $primitive:ident $family:ident $variant:ident $($param:ident)+) => {
         let $primitive = &Primitive::$family($family::$variant { $($param: $param.into()),+ });
     };
+    (@number $Row:ident $variant:ident) => { Some($Row::$variant as usize) };
+    (@number $Row:ident $variant:ident $($param:ident)+) => {{
+        let _ = $Row::$variant;
+        None
+    }};
     (@arity (many $operand:ident: $Type:ident)) => { None };
     (@arity ($($operand:ident: $Type:ident),*)) => { Some(<[&str]>::len(&[$(stringify!($operand)),*])) };
 }

@@ -25,7 +25,7 @@ use super::{
 pub(super) use super::function::ANALYTIC_COST;
 
 /// Up to so many elements nothing is shared out, whatever the function.
-const FEW: usize = 2048;
+pub(super) const FEW: usize = 2048;
 /// Operands that are walked across their memory are copied first if they have more elements than this.
 const MANY: usize = 1 << 15;
 
@@ -169,12 +169,16 @@ fn is_dense(inputs: &[Operand<'_>], out: &mut OperandMut<'_>) -> bool {
 #[inline(always)]
 fn places(inputs: &[Operand<'_>], at: usize) -> Places {
     // Each made where it stays: an array that is filled and moved is read before its parts have been written.
-    let place = |place: usize| match inputs.get(place) {
+    [place(inputs, 0, at), place(inputs, 1, at), place(inputs, 2, at)]
+}
+
+#[inline(always)]
+fn place(inputs: &[Operand<'_>], place: usize, at: usize) -> NonNull<u8> {
+    match inputs.get(place) {
         // SAFETY: callers stay inside of the operands.
         Some(input) => unsafe { input.data().add(at * input.dtype().size()) },
         None => NonNull::dangling(),
-    };
-    [place(0), place(1), place(2)]
+    }
 }
 
 /// Any operation: dense or by the chunk, shared out where that pays, and asked first whether it fails.

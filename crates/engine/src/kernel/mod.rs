@@ -3,6 +3,7 @@
 //! A kernel is handed operands that fit (the rules of `ops` have said so) and an output of the right dtype and shape.
 //! It knows no admission and no error of the execution core. Results do not depend on the granted width.
 
+mod alike;
 mod bits;
 mod convolution;
 mod copy;
@@ -36,6 +37,7 @@ use tenferro_tensor::{DType, Dot, Operand, OperandMut, Primitive, Result, Shape,
 
 use crate::pool::BufferPool;
 
+pub(crate) use alike::Ready;
 pub(crate) use dot::contract;
 pub(crate) use elementwise::small;
 pub(crate) use exponentials::Plan as ExponentialPlan;

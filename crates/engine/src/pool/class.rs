@@ -20,6 +20,7 @@ impl Class {
     ///
     /// Class `4 d + q` holds `(4 + q) / 4` times `64 * 2^d` bytes. Sizes beyond half of the address space have no
     /// class of their own and get one that no allocator can serve.
+    #[inline]
     pub(super) const fn holding(bytes: usize) -> Self {
         if bytes <= SMALLEST {
             return Self { number: 0, bytes: SMALLEST };

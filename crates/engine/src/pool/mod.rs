@@ -113,6 +113,7 @@ impl Drop for BufferPool {
 }
 
 impl Shared {
+    #[inline]
     fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Relaxed)
     }

@@ -48,6 +48,7 @@ impl FrontCounts {
         self.kept_bytes.store(0, Ordering::Relaxed);
     }
 
+    #[inline]
     pub(super) fn bytes(&self) -> usize {
         self.kept_bytes.load(Ordering::Relaxed)
     }
