@@ -44,9 +44,10 @@ fn main() -> ExitCode {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(cpus).build_global();
     pool.expect("nobody has used the shared pool yet");
     Suite::main("contention", |suite| {
-        // Long enough that the callers' start and end are a thousandth of it.
+        // Long enough for many turns of each caller. In shorter samples the callers' start, and their end,
+        // when fewer of them than CPUs still run, are a tenth of it.
         let plan = suite.plan_mut();
-        plan.sample = plan.sample.max(Duration::from_millis(20));
+        plan.sample = plan.sample.max(Duration::from_millis(100));
         suite.figure("fairness/8-callers/1", 1, fairness);
         let foreigners: Vec<_> = suite.libraries().iter().map(|path| Foreign::open(path)).collect();
         for budget in [1, 2] {
