@@ -1,9 +1,10 @@
 //! Suite `matmul`: products by `auto` and by each provider, against the best raw call of any library in the same run.
 //!
-//! On one thread, and up to 64 on more, a case is a call of a provider: a request is made and checked, and the product written
-//! into an output that is there. Beyond on more threads, and in the cases `scope`, it is a call like a user's, inside an
-//! execution scope, which makes its output from a warm pool. Raw calls are those of the crates `gemm`, `nano-gemm` and faer, and of each C
-//! library that `--library` names; they write into an output that they are given. The limit is the best of them.
+//! A case is a call of a provider, on one thread of any size and on more up to 64: a request is made and checked, and the
+//! product written into an output that is there. Other cases, and those of `scope`, are calls like a user's, inside
+//! an execution scope, which makes its output from a warm pool. Raw calls are those of the crates `gemm`, `nano-gemm` and
+//! faer, and of each C library that `--library` names; they write into an output that they are given. The limit is the
+//! best of them.
 
 #![forbid(unsafe_code)]
 

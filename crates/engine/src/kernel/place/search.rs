@@ -193,6 +193,7 @@ impl<T: Real, F: Fn(T, T) -> bool + Copy> Search<'_, T, F> {
             let carried = bests.len().min(length - start);
             let (bests, places) = (&mut bests[..carried], &mut places[..carried]);
             let first = input + start.cast_signed() * step;
+            // Compiled for neighbours by itself: their loops become vectors.
             if step == 1 {
                 self.carry(bests, places, first, 1);
             } else {
