@@ -10,7 +10,7 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
-use crate::{Scalar, Shape, TensorView, dispatch, shape::INLINE_RANK};
+use crate::{Scalar, Shape, TensorView, dispatch, list::INLINE_RANK};
 use columns::{Columns, Complexes, Integers, Reals, Truths};
 
 /// Tensors with more elements than this are shortened.

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
-use crate::{AsOperand, Scalar, TensorView, shape::INLINE_RANK};
+use crate::{AsOperand, Scalar, TensorView, list::INLINE_RANK};
 
 /// The side of a tile, in elements: two tiles of the widest dtype fit the smallest first-level cache.
 const TILE: usize = 32;

@@ -5,10 +5,7 @@
 
 use smallvec::SmallVec;
 
-use crate::{
-    error::Validation,
-    shape::{INLINE_RANK, Shape},
-};
+use crate::{error::Validation, list::INLINE_RANK, shape::Shape};
 
 type Checked<T> = std::result::Result<T, Validation>;
 

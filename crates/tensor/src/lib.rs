@@ -21,6 +21,7 @@ mod factor;
 mod gather;
 mod gathering;
 mod layout;
+mod list;
 #[cfg(feature = "mmap")]
 mod mapped;
 #[cfg(feature = "ndarray")]

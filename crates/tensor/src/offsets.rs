@@ -4,7 +4,7 @@
 
 use smallvec::SmallVec;
 
-use crate::{Layout, shape::INLINE_RANK};
+use crate::{Layout, list::INLINE_RANK};
 
 /// The offsets that a layout reaches, in column-major order of its indices.
 ///

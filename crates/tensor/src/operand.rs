@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::{
     DType, Layout, Result, Scalar, Shape, Tensor, TensorView, TypedTensor, error::Validation,
-    offsets::Offsets, shape::INLINE_RANK,
+    list::INLINE_RANK, offsets::Offsets,
 };
 
 /// Borrowed elements of a tensor or view, as kernels read them.

@@ -4,13 +4,13 @@ use std::ops::Deref;
 
 use smallvec::SmallVec;
 
-use crate::shape::INLINE_RANK;
+use crate::list::{INLINE_RANK, List};
 
 /// A short list of axes, extents or positions, kept inline for small ranks.
 ///
 /// Operations take `impl Into<Indices>`: arrays, slices and vectors of `usize`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Indices(SmallVec<[usize; INLINE_RANK]>);
+pub struct Indices(List);
 
 impl Deref for Indices {
     type Target = [usize];
@@ -22,31 +22,32 @@ impl Deref for Indices {
 
 impl From<&[usize]> for Indices {
     fn from(indices: &[usize]) -> Self {
-        Self(SmallVec::from_slice(indices))
+        Self(List::new(indices))
     }
 }
 
 impl<const N: usize> From<[usize; N]> for Indices {
     fn from(indices: [usize; N]) -> Self {
-        Self(SmallVec::from_slice(&indices))
+        Self(List::new(&indices))
     }
 }
 
 impl<const N: usize> From<&[usize; N]> for Indices {
     fn from(indices: &[usize; N]) -> Self {
-        Self(SmallVec::from_slice(indices))
+        Self(List::new(indices))
     }
 }
 
 impl From<Vec<usize>> for Indices {
     fn from(indices: Vec<usize>) -> Self {
-        Self(SmallVec::from_vec(indices))
+        Self(List::new(&indices))
     }
 }
 
 impl FromIterator<usize> for Indices {
     fn from_iter<I: IntoIterator<Item = usize>>(indices: I) -> Self {
-        Self(indices.into_iter().collect())
+        let indices: SmallVec<[usize; INLINE_RANK]> = indices.into_iter().collect();
+        Self(List::new(&indices))
     }
 }
 

@@ -7,22 +7,17 @@ use std::{fmt, ops::Deref};
 
 use smallvec::SmallVec;
 
-use crate::error::Validation;
-
-/// How many extents are kept without an allocation.
-pub(crate) const INLINE_RANK: usize = 6;
+use crate::{
+    error::Validation,
+    list::{INLINE_RANK, List, same},
+};
 
 /// The extents of a tensor's axes, first axis fastest in memory.
+#[derive(Clone)]
 pub struct Shape {
     /// The product of the extents, which every operation asks for.
     elements: usize,
-    extents: Extents,
-}
-
-/// Not a `SmallVec`: a clone of the inline form is one copy of fixed size, which every operation pays.
-enum Extents {
-    Inline { rank: u8, extents: [usize; INLINE_RANK] },
-    Heap(Box<[usize]>),
+    extents: List,
 }
 
 impl Shape {
@@ -43,27 +38,13 @@ impl Shape {
 
     /// The shape with extents whose product is known to be representable.
     fn trusted(extents: &[usize]) -> Self {
-        let elements = extents.iter().product();
-        if extents.len() > INLINE_RANK {
-            return Self::trusted_on_heap(elements, extents);
-        }
-        let mut inline = [0; INLINE_RANK];
-        inline[..extents.len()].copy_from_slice(extents);
-        let extents = Extents::Inline { rank: extents.len() as u8, extents: inline };
-        Self { elements, extents }
-    }
-
-    /// Kept out of line, so that the way of the inline form is straight.
-    #[cold]
-    #[inline(never)]
-    fn trusted_on_heap(elements: usize, extents: &[usize]) -> Self {
-        Self { elements, extents: Extents::Heap(extents.into()) }
+        Self { elements: extents.iter().product(), extents: List::new(extents) }
     }
 
     /// Whether the extents are kept without an allocation.
     #[inline]
     pub(crate) fn is_inline(&self) -> bool {
-        matches!(self.extents, Extents::Inline { .. })
+        self.extents.is_inline()
     }
 
     /// The number of axes.
@@ -125,27 +106,12 @@ impl Shape {
     }
 }
 
-impl Clone for Shape {
-    #[inline]
-    fn clone(&self) -> Self {
-        match &self.extents {
-            &Extents::Inline { rank, extents } => {
-                Self { elements: self.elements, extents: Extents::Inline { rank, extents } }
-            }
-            Extents::Heap(extents) => Self::trusted_on_heap(self.elements, extents),
-        }
-    }
-}
-
 impl Deref for Shape {
     type Target = [usize];
 
     #[inline]
     fn deref(&self) -> &[usize] {
-        match &self.extents {
-            Extents::Inline { rank, extents } => &extents[..usize::from(*rank)],
-            Extents::Heap(extents) => extents,
-        }
+        &self.extents
     }
 }
 
@@ -160,16 +126,14 @@ impl PartialEq for Shape {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
         match (&self.extents, &other.extents) {
-            // Every operation makes this comparison. Up to one axis the number of elements says all. Places past the rank
-            // are zero, so that the rest has a fixed size, where `==` calls `memcmp`.
+            // Every operation makes this comparison. Up to one axis the number of elements says all.
             (
-                Extents::Inline { rank, extents },
-                Extents::Inline { rank: other_rank, extents: other_extents },
+                List::Inline { length, items },
+                List::Inline { length: other_length, items: other_items },
             ) => {
-                let places = extents.iter().zip(other_extents);
-                rank == other_rank
+                length == other_length
                     && self.elements == other.elements
-                    && (*rank <= 1 || places.fold(0, |sum, (lhs, rhs)| sum | (lhs ^ rhs)) == 0)
+                    && (*length <= 1 || same(items, other_items))
             }
             _ => **self == **other,
         }

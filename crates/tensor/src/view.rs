@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::{
     AsOperand, DType, Error, Layout, Operand, OperandMut, Result, Scalar, Shape, Tensor, Uninit,
-    error::Validation, gather::gather, offsets::Offsets, shape::INLINE_RANK,
+    error::Validation, gather::gather, list::INLINE_RANK, offsets::Offsets,
 };
 
 /// A borrowed tensor of any layout.
