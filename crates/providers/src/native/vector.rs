@@ -4,6 +4,8 @@
 //! lie in one piece the result is a sum of columns, four at a time; where rows do, each element is a sum of its own in
 //! several lanes. How sums are split depends on the extents alone.
 
+use std::mem::MaybeUninit;
+
 use super::{
     block::{Block, Strided},
     isa::Kernel,
@@ -74,8 +76,13 @@ fn columns<T: Number>(block: &Block<T>) {
     };
     for start in (0..block.m).step_by(ROWS) {
         let rows = ROWS.min(block.m - start);
-        let mut sums = [T::Sum::ZERO; ROWS];
-        let sums = &mut sums[..rows];
+        let mut room = [const { MaybeUninit::<T::Sum>::uninit() }; ROWS];
+        let room = &mut room[..rows];
+        for sum in &mut *room {
+            sum.write(T::Sum::ZERO);
+        }
+        // SAFETY: each was just written.
+        let sums = unsafe { room.assume_init_mut() };
         let piece = |lhs: Strided<T>, inner: usize| {
             // SAFETY: a part of a column, in one piece and inside of the left operand, which nobody writes.
             unsafe { std::slice::from_raw_parts(lhs.at(start, inner), rows) }
