@@ -6,10 +6,10 @@ mod samples;
 
 use samples::backend;
 use tenferro_cpu::CpuBackend;
-use tenferro_ops::{Engine, Input};
+use tenferro_ops::{Engine, Input, reference::Reference};
 use tenferro_tensor::{
-    Analytic, AsOperand, Comparison, Elementwise, Primitive, Tensor, TensorAnalytic,
-    TensorElementwise,
+    Analytic, AsOperand, Combiner, Comparison, DType, Elementwise, Gathering, Indexing, Placement,
+    Primitive, ScatterMode, Tensor, TensorAnalytic, TensorElementwise, TensorIndexing,
 };
 
 const ELEMENTS: usize = 10_000;
@@ -58,6 +58,51 @@ fn a_result_takes_the_memory_of_an_operand_that_is_given() {
             (place(&result), result.as_slice::<f64>().unwrap()),
             (at, root.as_slice().unwrap())
         );
+    }
+}
+
+#[test]
+fn updates_are_placed_into_an_operand_that_is_given() {
+    let indices = Tensor::from_vec_col_major([1, 3], vec![7_i64, 9_999, 7]).unwrap();
+    let updates = lent(3);
+    for threads in [1, 2] {
+        let mut backend = backend(threads);
+        for placement in [Placement::Replace, Combiner::Sum.into()] {
+            let gathering = Gathering::of_elements(1, 0);
+            let mode = ScatterMode::Refuse;
+            let kept = lent(ELEMENTS);
+            let expected =
+                Reference.scatter(&kept, &indices, &updates, gathering.clone(), placement, mode);
+            let row = Indexing::Scatter { gathering: gathering.into(), placement, mode };
+            let x = own(&mut backend, ELEMENTS);
+            let (at, buffers) = (place(&x), backend.diagnostics().buffers);
+            let [places, placed] = [&indices, &updates].map(|lent| Input::from(lent.as_operand()));
+            let result = donated(&mut backend, row, vec![x.into(), places, placed]);
+            let after = backend.diagnostics().buffers;
+            assert_eq!(place(&result), at);
+            assert_eq!((after.fresh, after.reused), (buffers.fresh, buffers.reused));
+            let expected = expected.unwrap();
+            assert_eq!(result.as_slice::<f64>().unwrap(), expected.as_slice::<f64>().unwrap());
+        }
+        // Updates are read while they are placed: their memory is no result's, even where they are all of it.
+        let gathering = Box::new(Gathering {
+            slice_extents: [ELEMENTS].into(),
+            slice_axes: [0].into(),
+            start_axes: [0].into(),
+            ..Gathering::default()
+        });
+        let row = Indexing::Scatter {
+            gathering,
+            placement: Placement::Replace,
+            mode: ScatterMode::Refuse,
+        };
+        let (x, all) =
+            (Tensor::zeros(DType::F64, [ELEMENTS]).unwrap(), own(&mut backend, ELEMENTS));
+        let (at, first) = (place(&all), Tensor::from_vec_col_major([1], vec![0_i64]).unwrap());
+        let inputs = vec![x.as_operand().into(), first.as_operand().into(), all.into()];
+        let result = donated(&mut backend, row, inputs);
+        assert_ne!(place(&result), at);
+        assert_eq!(result.as_slice::<f64>().unwrap(), lent(ELEMENTS).as_slice::<f64>().unwrap());
     }
 }
 

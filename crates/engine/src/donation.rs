@@ -1,13 +1,13 @@
 //! Operations whose operands are given away: the result may take the memory of one of them.
 //!
-//! Only elementwise operations write over an operand, and only over one that nobody shares, whose memory is its own and
-//! whose dtype and shape are the result's. What is small goes the usual way: its memory comes from the pool and is in
-//! the cache already.
+//! Elementwise operations write over an operand, and scatters over the one into which they place; only over one that
+//! nobody shares, whose memory is its own and whose dtype and shape are the result's. What is small goes the usual way:
+//! its memory comes from the pool and is in the cache already.
 
 use smallvec::SmallVec;
 use tenferro_ops::{Input, Inputs, Meta, infer};
 use tenferro_provider::Workers;
-use tenferro_tensor::{AsOperand, Operand, Primitive, Result, Tensor, Uninit};
+use tenferro_tensor::{AsOperand, Indexing, Operand, Primitive, Result, Tensor, Uninit};
 
 use crate::{CpuEngine, error::refused, kernel};
 
@@ -59,14 +59,16 @@ impl CpuEngine {
         primitive: &Primitive,
         inputs: &mut Inputs<'_>,
     ) -> Result<Option<(usize, Uninit)>> {
-        if !matches!(primitive, Primitive::Elementwise(_) | Primitive::Analytic(_)) {
-            return Ok(None);
-        }
+        let candidates = match primitive {
+            Primitive::Elementwise(_) | Primitive::Analytic(_) => inputs.len(),
+            Primitive::Indexing(Indexing::Scatter { .. }) => 1,
+            _ => return Ok(None),
+        };
         let Meta { dtype, shape } = infer(primitive, &operands(inputs))?;
         if shape.elements() < FEWEST {
             return Ok(None);
         }
-        for place in 0..inputs.len() {
+        for place in 0..candidates {
             let fits = |tensor: &Tensor| tensor.dtype() == dtype && *tensor.shape() == shape;
             if !matches!(&inputs[place], Input::Owned(tensor) if fits(tensor)) {
                 continue;
