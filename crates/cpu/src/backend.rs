@@ -309,6 +309,15 @@ impl Vocabulary for CpuBackend {
 }
 
 impl Engine for CpuBackend {
+    #[inline]
+    fn apply_shared(
+        &self,
+        primitive: &Primitive,
+        inputs: &[Operand<'_>],
+    ) -> Option<Result<Tensor>> {
+        Some(self.shared.engine.apply(primitive, inputs))
+    }
+
     fn apply_into(
         &mut self,
         primitive: &Primitive,
@@ -344,6 +353,15 @@ impl Engine for CpuBackend {
 
     fn run_region(&mut self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
         self.shared.engine.run_region(region, inputs)
+    }
+
+    fn run_region_into(
+        &mut self,
+        region: &Region,
+        inputs: &mut [Input<'_>],
+        outs: &mut [OperandMut<'_>],
+    ) -> Result<()> {
+        self.shared.engine.run_region_into(region, inputs, outs)
     }
 }
 

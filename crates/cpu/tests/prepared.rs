@@ -12,9 +12,10 @@ use std::{
 
 use common::{CountingArbiter, calling_back};
 use proptest::prelude::*;
+use tenferro_ad::{Autodiff, Variable, value_and_grad};
 use tenferro_cpu::CpuBackend;
 use tenferro_program::{Argument, Pass, Passes, Program, Spec, Traced, trace};
-use tenferro_tensor::{Comparison, DType, KeepAxes, Sweep, Tensor, TensorElementwise};
+use tenferro_tensor::{Comparison, DType, KeepAxes, OperandMut, Sweep, Tensor, TensorElementwise};
 
 fn backends() -> [CpuBackend; 2] {
     [1, 2].map(|threads| CpuBackend::with_threads(threads).unwrap())
@@ -67,6 +68,19 @@ fn assert_same(program: &Program, inputs: &[Tensor]) {
                 let expected = expected.get_or_insert_with(|| results.clone());
                 assert_eq!(results, *expected, "{passes:?}\n{prepared}");
             }
+            let mut outputs: Vec<Tensor> = program
+                .output_metas()
+                .into_iter()
+                .map(|meta| Tensor::ones(meta.dtype, meta.shape.to_vec()).unwrap())
+                .collect();
+            {
+                let mut outputs: Vec<OperandMut<'_>> =
+                    outputs.iter_mut().map(|output| output.as_operand_mut().unwrap()).collect();
+                let arguments = inputs.iter().map(Argument::from);
+                prepared.run_into(&mut backend, arguments, &mut outputs).unwrap();
+            }
+            let results: Vec<_> = outputs.iter().map(bits).collect();
+            assert_eq!(Some(results), expected, "into given outputs, {passes:?}\n{prepared}");
         }
     }
 }
@@ -105,6 +119,57 @@ fn large_products_and_sums_are_written_over_what_was_given() {
     assert_same(&muladd, &[numbers(&extents, 1), numbers(&extents, 2), numbers(&extents, 3)]);
 }
 
+/// Two parameters after a step of descent, the loss before it, and a product.
+fn descent() -> Program {
+    let all = [spec(&[100, 100]), spec(&[100, 100]), spec(&[100, 100])];
+    let descent = trace(&all, |xs| {
+        let error = xs[0].mul(&xs[2]).sub(&xs[1]);
+        let loss = error.mul(&error).sum([0, 1], KeepAxes::Drop);
+        let moved = |w: &Traced, slope: &Traced| w - &(slope * 0.25);
+        let slope = &error * &xs[2];
+        vec![moved(&xs[0], &slope), loss, moved(&xs[1], &error), xs[0].matmul(&xs[1])]
+    });
+    descent.unwrap()
+}
+
+#[test]
+fn the_last_steps_write_into_given_outputs() {
+    let program = descent();
+    let inputs = [numbers(&[100, 100], 1), numbers(&[100, 100], 2), numbers(&[100, 100], 3)];
+    assert_same(&program, &inputs);
+
+    let prepared = program.prepare(&Passes::all()).unwrap();
+    let mut backend = CpuBackend::with_threads(1).unwrap();
+    let taken = |backend: &CpuBackend| {
+        let buffers = backend.diagnostics().buffers;
+        buffers.fresh + buffers.reused
+    };
+    let before = taken(&backend);
+    let results = prepared.run(&mut backend, inputs.iter().map(Argument::from)).unwrap();
+    let scratch = taken(&backend) - before - 4;
+    let (mut w, mut b) = (numbers(&[100, 100], 7), numbers(&[100, 100], 8));
+    let mut loss = numbers(&[], 9);
+    let mut product = numbers(&[100, 200], 10);
+    for stride in [1, 2] {
+        let before = taken(&backend);
+        // Every column of a half, then every other one.
+        let mut columns = product.view_mut().unwrap().slice(1, 0..100 * stride, stride).unwrap();
+        let mut outputs = [
+            w.as_operand_mut().unwrap(),
+            loss.as_operand_mut().unwrap(),
+            b.as_operand_mut().unwrap(),
+            columns.as_operand_mut(),
+        ];
+        let arguments = inputs.iter().map(Argument::from);
+        prepared.run_into(&mut backend, arguments, &mut outputs).unwrap();
+        // Only what lies between the steps has memory of the backend's.
+        assert_eq!(taken(&backend) - before, scratch, "{prepared}");
+        let view = product.view().slice(1, 0..100 * stride, stride).unwrap();
+        let written = [bits(&w), bits(&loss), bits(&b), bits(&view.to_tensor().unwrap())];
+        assert_eq!(written.to_vec(), results.iter().map(bits).collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn gradients_have_the_same_bits_fused() {
     let (rows, classes) = (50, 130);
@@ -116,6 +181,40 @@ fn gradients_have_the_same_bits_fused() {
     let inputs = [numbers(&[classes, rows], 4), numbers(&[classes, rows], 5)];
     assert_same(&loss, &inputs);
     assert_same(&loss.value_and_grad().unwrap(), &inputs);
+}
+
+#[test]
+fn eager_gradients_of_exponentials_have_the_bits_of_prepared_ones() {
+    for (extents, axes) in
+        [(vec![40_000], vec![0]), (vec![200, 100], vec![1]), (vec![150, 200], vec![0])]
+    {
+        let x = numbers(&extents, 5);
+        let weights = numbers(&extents, 6);
+        let program = trace(&[spec(&extents), spec(&extents)], |xs| {
+            let all = (0..extents.len()).collect::<Vec<_>>();
+            let log = xs[0].logsumexp(&axes[..], KeepAxes::Drop);
+            let log = log.sum((0..all.len() - axes.len()).collect::<Vec<_>>(), KeepAxes::Drop);
+            log + xs[0].softmax(&axes[..]).mul(&xs[1]).sum(all, KeepAxes::Drop)
+        });
+        let prepared = program.unwrap().value_and_grad().unwrap();
+        let prepared = prepared.with_results(&[0, 1]).prepare(&Passes::all()).unwrap();
+        for mut backend in backends() {
+            let ad = Autodiff::new(backend.clone());
+            let [point, weights] = [&x, &weights].map(|tensor| ad.constant(tensor.clone()));
+            let loss = |x: &Variable| {
+                let all = (0..extents.len()).collect::<Vec<_>>();
+                let log = x.logsumexp(&axes[..], KeepAxes::Drop)?;
+                let log =
+                    log.sum((0..all.len() - axes.len()).collect::<Vec<_>>(), KeepAxes::Drop)?;
+                log.add(&x.softmax(&axes[..])?.mul(&weights)?.sum(all, KeepAxes::Drop)?)
+            };
+            let (value, slope) = value_and_grad(loss, &point).unwrap();
+            let arguments = vec![Argument::from(&x), Argument::from(weights.value())];
+            let results = prepared.run(&mut backend, arguments).unwrap();
+            let eager = [bits(value.value()), bits(slope.value())];
+            assert_eq!(results.iter().map(bits).collect::<Vec<_>>(), eager.to_vec());
+        }
+    }
 }
 
 #[test]

@@ -6,14 +6,16 @@ use smallvec::SmallVec;
 use tenferro_ops::{Input, Region, RegionResult, Results};
 use tenferro_provider::Workers;
 use tenferro_scope::Breadth;
-use tenferro_tensor::{AsOperand, Operand, Result, Tensor, Uninit};
+use tenferro_tensor::{AsOperand, Operand, OperandMut, Result, Structural, Tensor, Uninit};
 
 use crate::{
     CpuEngine,
     donation::FEWEST,
     error::refused,
-    kernel::{self, Outs, RegionPlan},
+    kernel::{self, RegionPlan},
 };
+
+type Operands<'a> = SmallVec<[Operand<'a>; 8]>;
 
 impl CpuEngine {
     /// Carries out a fused region, admitted by the domain.
@@ -22,14 +24,8 @@ impl CpuEngine {
     /// As [`Region::run_by_steps`]; what the domain refuses.
     pub fn run_region(&self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
         let plan = region.plan(RegionPlan::new);
-        let bytes = region.shape().elements().saturating_mul(plan.cost());
-        let breadth = if self.domain().width() > 1 && kernel::pays(bytes) {
-            Breadth::Wide
-        } else {
-            Breadth::Narrow
-        };
         self.domain().run(
-            breadth,
+            self.region_breadth(region, &plan),
             |guard| self.run_planned(&guard.workers(), region, &plan, inputs),
             |error| refused("region", error),
         )
@@ -45,6 +41,64 @@ impl CpuEngine {
         self.run_planned(workers, region, &region.plan(RegionPlan::new), inputs)
     }
 
+    /// Carries out a fused region into given outputs, admitted by the domain.
+    ///
+    /// # Errors
+    /// As [`CpuEngine::run_region`]; a [`Validation`](tenferro_tensor::Validation) if the outputs are not as the results.
+    pub fn run_region_into(
+        &self,
+        region: &Region,
+        inputs: &mut [Input<'_>],
+        outs: &mut [OperandMut<'_>],
+    ) -> Result<()> {
+        let plan = region.plan(RegionPlan::new);
+        self.domain().run(
+            self.region_breadth(region, &plan),
+            |guard| self.run_planned_into(&guard.workers(), region, &plan, inputs, outs),
+            |error| refused("region", error),
+        )
+    }
+
+    /// The same inside of an admitted operation.
+    pub(super) fn run_fused_into(
+        &self,
+        workers: &dyn Workers,
+        region: &Region,
+        inputs: &mut [Input<'_>],
+        outs: &mut [OperandMut<'_>],
+    ) -> Result<()> {
+        self.run_planned_into(workers, region, &region.plan(RegionPlan::new), inputs, outs)
+    }
+
+    fn run_planned_into(
+        &self,
+        workers: &dyn Workers,
+        region: &Region,
+        plan: &RegionPlan,
+        inputs: &mut [Input<'_>],
+        outs: &mut [OperandMut<'_>],
+    ) -> Result<()> {
+        region.check_operands(inputs)?;
+        region.check_destinations(outs)?;
+        if !region.results().iter().zip(&*outs).all(|(result, out)| kernel::fits(result, out)) {
+            let results = self.run_planned(workers, region, plan, inputs)?;
+            for (result, out) in results.iter().zip(outs) {
+                let row = Structural::Reshape { extents: result.shape()[..].into() };
+                self.run_into(workers, &row.into(), &[result.as_operand()], out.reborrow())?;
+            }
+            return Ok(());
+        }
+        let operands: Operands<'_> = inputs.iter().map(AsOperand::as_operand).collect();
+        let overwritten: SmallVec<[bool; 8]> = SmallVec::from_elem(false, inputs.len());
+        kernel::region(&self.grant(workers), region, plan, &operands, &overwritten, outs)
+    }
+
+    fn region_breadth(&self, region: &Region, plan: &RegionPlan) -> Breadth {
+        let bytes = region.shape().elements().saturating_mul(plan.cost());
+        let is_wide = self.domain().width() > 1 && kernel::pays(bytes);
+        if is_wide { Breadth::Wide } else { Breadth::Narrow }
+    }
+
     fn run_planned(
         &self,
         workers: &dyn Workers,
@@ -55,7 +109,7 @@ impl CpuEngine {
         region.check_operands(inputs)?;
         let grant = self.grant(workers);
         let mut overwritten: SmallVec<[bool; 8]> = SmallVec::from_elem(false, inputs.len());
-        let mut outs = Outs::new();
+        let mut outs: SmallVec<[Uninit; 2]> = SmallVec::new();
         let mut reused: SmallVec<[(usize, usize); 2]> = SmallVec::new();
         for (place, (result, meta)) in
             region.results().iter().zip(region.result_metas()).enumerate()
@@ -78,7 +132,7 @@ impl CpuEngine {
                 None => grant.allocate("region", meta.dtype, meta.shape.clone())?,
             });
         }
-        let mut operands: SmallVec<[Operand<'_>; 8]> = SmallVec::new();
+        let mut operands = Operands::new();
         for input in &*inputs {
             operands.push(input.as_operand());
         }
@@ -89,7 +143,12 @@ impl CpuEngine {
             // written; the region reads an operand that lies where a result does before it writes there.
             operands[input] = unsafe { Operand::from_raw(data, meta.dtype, &meta.shape, None) };
         }
-        kernel::region(&grant, region, plan, &operands, &overwritten, &mut outs)?;
+        let mut written: SmallVec<[OperandMut<'_>; 2]> = SmallVec::new();
+        for out in &mut outs {
+            written.push(out.as_operand_mut());
+        }
+        kernel::region(&grant, region, plan, &operands, &overwritten, &mut written)?;
+        drop(written);
         let mut results = Results::new();
         for out in outs {
             // SAFETY: a region that returns without an error has written every element of its results.

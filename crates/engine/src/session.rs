@@ -84,4 +84,13 @@ impl Engine for Session<'_> {
     fn run_region(&mut self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
         self.engine.run_fused(&self.workers, region, inputs)
     }
+
+    fn run_region_into(
+        &mut self,
+        region: &Region,
+        inputs: &mut [Input<'_>],
+        outs: &mut [OperandMut<'_>],
+    ) -> Result<()> {
+        self.engine.run_fused_into(&self.workers, region, inputs, outs)
+    }
 }

@@ -81,6 +81,18 @@ pub type LaneJob<'a> = dyn Fn(&mut dyn Engine, usize) -> Result<()> + Sync + 'a;
 /// Object safe: autodiff, programs and operation families hold a `&mut dyn Engine`. The one required method is
 /// [`Vocabulary::apply`].
 pub trait Engine: Vocabulary + Send + Sync {
+    /// Carries out one primitive as [`Vocabulary::apply`] does, without having the engine alone; `None` if that cannot be.
+    ///
+    /// Who shares an engine with others asks this first, and else makes a clone for the time.
+    fn apply_shared(
+        &self,
+        primitive: &Primitive,
+        inputs: &[Operand<'_>],
+    ) -> Option<Result<Tensor>> {
+        let _ = (primitive, inputs);
+        None
+    }
+
     /// Carries out one primitive into a given output, which is written as a whole and never read.
     ///
     /// # Errors
@@ -145,6 +157,25 @@ pub trait Engine: Vocabulary + Send + Sync {
         region.run_by_steps(self, inputs)
     }
 
+    /// Carries out a fused region into given outputs, one a result, which are written as a whole and never read.
+    ///
+    /// # Errors
+    /// As [`Engine::run_region`]; a [`Validation`](tenferro_tensor::Validation) if the outputs have not the dtypes and
+    /// shapes of the results, before anything is computed.
+    fn run_region_into(
+        &mut self,
+        region: &Region,
+        inputs: &mut [Input<'_>],
+        outs: &mut [OperandMut<'_>],
+    ) -> Result<()> {
+        region.check_destinations(outs)?;
+        let results = self.run_region(region, inputs)?;
+        for (result, out) in results.iter().zip(outs) {
+            copy_into("region", &result.as_operand(), out.reborrow())?;
+        }
+        Ok(())
+    }
+
     /// Runs `job(engine, 0)` to `job(engine, jobs - 1)`, which must not depend on each other, and returns when all have
     /// ended.
     ///
@@ -205,6 +236,15 @@ impl<E: Engine + ?Sized> Engine for Lent<'_, E> {
 
     fn run_region(&mut self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
         self.0.run_region(region, inputs)
+    }
+
+    fn run_region_into(
+        &mut self,
+        region: &Region,
+        inputs: &mut [Input<'_>],
+        outs: &mut [OperandMut<'_>],
+    ) -> Result<()> {
+        self.0.run_region_into(region, inputs, outs)
     }
 
     fn run_lanes(&mut self, jobs: usize, job: &LaneJob<'_>) -> Result<()> {

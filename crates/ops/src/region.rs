@@ -11,10 +11,11 @@ use std::{
 
 use smallvec::SmallVec;
 use tenferro_tensor::{
-    AsOperand, Operand, Primitive, Reduction, Result, Shape, Tensor, Validation, Vocabulary,
+    AsOperand, Operand, OperandMut, Primitive, Reduction, Result, Shape, Tensor, Validation,
+    Vocabulary,
 };
 
-use crate::{Meta, builder::stretching, infer};
+use crate::{Meta, builder::stretching, destination::check_destination, infer};
 
 /// A value of a region: an operand or the result of a step, by number; operands come first.
 pub type Place = u16;
@@ -247,6 +248,20 @@ impl Region {
             }
         }
         Ok(())
+    }
+
+    /// Refuses outputs that are not as the results.
+    ///
+    /// # Errors
+    /// [`Validation::WrongLength`], [`Validation::DTypeMismatch`], [`Validation::ShapeMismatch`].
+    pub fn check_destinations(&self, outs: &[OperandMut<'_>]) -> Result<()> {
+        const OP: &str = "region";
+        let (expected, actual) = (self.parts.result_metas.len(), outs.len());
+        if expected != actual {
+            return Err(Validation::WrongLength { what: "outputs", expected, actual }.of(OP));
+        }
+        let mut pairs = self.parts.result_metas.iter().zip(outs);
+        pairs.try_for_each(|(meta, out)| check_destination(OP, meta, out))
     }
 
     /// Carries out the steps one after the other: what a region means.

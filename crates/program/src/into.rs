@@ -8,7 +8,7 @@ use std::{collections::HashSet, ops::Range};
 
 use smallvec::SmallVec;
 use tenferro_ops::{Engine, Meta};
-use tenferro_tensor::{AsOperand, Indices, Operand, OperandMut, Primitive, Structural};
+use tenferro_tensor::{Operand, OperandMut};
 
 use crate::{Argument, Error, Prepared, Result};
 
@@ -17,7 +17,7 @@ impl Prepared {
     ///
     /// # Errors
     /// As [`Prepared::run`]; [`Error::OutputCount`], [`Error::OutputMismatch`] and [`Error::Overlap`] before anything runs.
-    /// If a step fails, no output is written.
+    /// If a step fails, no output is written but those of the last steps, which write their results there themselves.
     ///
     /// ```
     /// use tenferro_ops::reference::Reference;
@@ -40,12 +40,10 @@ impl Prepared {
     ) -> Result<()> {
         let arguments: Vec<Argument<'a>> = arguments.into_iter().collect();
         self.check_outputs(&arguments, outputs)?;
-        let results = self.run(engine, arguments)?;
-        for (result, output) in results.iter().zip(outputs) {
-            let row = Structural::Reshape { extents: Indices::from(&result.shape()[..]) };
-            engine.apply_into(&Primitive::from(row), &[result.as_operand()], output.reborrow())?;
-        }
-        Ok(())
+        let mut own: SmallVec<[Option<Argument<'a>>; 8]> =
+            arguments.into_iter().map(Some).collect();
+        self.check(&own)?;
+        self.schedule().run_into(engine, &mut own, outputs)
     }
 
     fn check_outputs(

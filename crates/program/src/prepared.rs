@@ -117,7 +117,7 @@ impl Prepared {
         self.schedule.run(engine, &mut own)
     }
 
-    fn check(&self, arguments: &[Option<Argument<'_>>]) -> Result<()> {
+    pub(super) fn check(&self, arguments: &[Option<Argument<'_>>]) -> Result<()> {
         let (expected, actual) = (self.program.inputs().len(), arguments.len());
         if expected != actual {
             return Err(Error::InputCount { expected, actual });

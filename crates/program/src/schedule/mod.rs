@@ -32,6 +32,9 @@ pub(super) struct Schedule {
     pub(super) slots: usize,
     pub(super) constants: Vec<Tensor>,
     pub(super) outputs: Vec<Output>,
+    /// The numbers of the outputs that the results of the last units are, a list a unit: nothing reads these results, and so
+    /// they can be written into given outputs.
+    pub(super) last: Vec<SmallVec<[usize; 2]>>,
     /// The inputs that are read under other extents, which only dense ones can be.
     pub(super) viewed: Vec<usize>,
     /// The inputs that nothing reads.

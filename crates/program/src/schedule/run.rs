@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use smallvec::SmallVec;
 use tenferro_ops::{Engine, Input, Inputs};
-use tenferro_tensor::{AsOperand, Indices, Operand, Primitive, Structural, Tensor};
+use tenferro_tensor::{AsOperand, Indices, Operand, OperandMut, Primitive, Structural, Tensor};
 
 use super::{Place, Read, Schedule, Stage, Unit, Work};
 use crate::{Argument, Error, Result, prepared::Outputs, running};
@@ -38,19 +38,72 @@ impl Schedule {
         engine: &mut dyn Engine,
         arguments: &mut [Option<Argument<'_>>],
     ) -> Result<Outputs> {
+        self.prepare(engine, arguments)?;
+        // Filled where it stays: a list that is made and moved takes as long as a small operation.
+        let mut frame = Frame { arguments, constants: &self.constants, slots: Slots::new() };
+        frame.slots.resize_with(self.slots, || None);
+        self.run_units(engine, &mut frame, &self.units)?;
+        let mut results = Outputs::new();
+        for output in &self.outputs {
+            results.push(frame.result(output.place, output.again)?);
+        }
+        Ok(results)
+    }
+
+    /// Runs all units and writes the results into outputs of their dtypes and shapes: the last units do so themselves, what
+    /// is not theirs is copied.
+    pub(crate) fn run_into(
+        &self,
+        engine: &mut dyn Engine,
+        arguments: &mut [Option<Argument<'_>>],
+        outputs: &mut [OperandMut<'_>],
+    ) -> Result<()> {
+        self.prepare(engine, arguments)?;
+        let mut frame = Frame { arguments, constants: &self.constants, slots: Slots::new() };
+        frame.slots.resize_with(self.slots, || None);
+        let (units, last) = self.units.split_at(self.units.len() - self.last.len());
+        self.run_units(engine, &mut frame, units)?;
+        let mut is_written: SmallVec<[bool; 8]> = SmallVec::from_elem(false, outputs.len());
+        for (unit, places) in last.iter().zip(&self.last) {
+            frame.run_into(engine, unit, places, outputs)?;
+            places.iter().for_each(|&place| is_written[place] = true);
+        }
+        for (place, output) in self.outputs.iter().enumerate() {
+            if !is_written[place] {
+                let result = frame.result(output.place, output.again)?;
+                let row = Structural::Reshape { extents: Indices::from(&result.shape()[..]) };
+                let out = outputs[place].reborrow();
+                engine.apply_into(&Primitive::from(row), &[result.as_operand()], out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes arguments what units expect.
+    fn prepare(
+        &self,
+        engine: &mut dyn Engine,
+        arguments: &mut [Option<Argument<'_>>],
+    ) -> Result<()> {
         for &input in &self.viewed {
             make_dense(engine, &mut arguments[input])?;
         }
         for &input in &self.unread {
             arguments[input] = None;
         }
-        // Filled where it stays: a list that is made and moved takes as long as a small operation.
-        let mut frame = Frame { arguments, constants: &self.constants, slots: Slots::new() };
-        frame.slots.resize_with(self.slots, || None);
-        let mut units = &self.units[..];
+        Ok(())
+    }
+
+    /// Runs the first units.
+    fn run_units(
+        &self,
+        engine: &mut dyn Engine,
+        frame: &mut Frame<'_, '_>,
+        mut units: &[Unit],
+    ) -> Result<()> {
         for &stage in &self.stages {
             let (Stage::InOrder(count) | Stage::AtOnce(count)) = stage;
-            let (now, later) = units.split_at(count);
+            let (now, later) = units.split_at(count.min(units.len()));
             units = later;
             match stage {
                 Stage::InOrder(_) => {
@@ -61,11 +114,7 @@ impl Schedule {
                 Stage::AtOnce(_) => frame.run_at_once(engine, now)?,
             }
         }
-        let mut results = Outputs::new();
-        for output in &self.outputs {
-            results.push(frame.result(output.place, output.again)?);
-        }
-        Ok(results)
+        Ok(())
     }
 }
 
@@ -118,7 +167,12 @@ impl Frame<'_, '_> {
                     let inputs: Inputs<'_> = self.inputs(unit).collect();
                     engine.donate(primitive, inputs)?
                 } else {
-                    engine.apply(primitive, &self.operands(unit))?
+                    // A list that is made and returned takes as long as what else there is to do here.
+                    match &unit.reads[..] {
+                        [x] => engine.apply(primitive, &[self.operand(x)])?,
+                        [x, y] => engine.apply(primitive, &[self.operand(x), self.operand(y)])?,
+                        _ => engine.apply(primitive, &self.operands(unit))?,
+                    }
                 };
                 self.keep(unit, [result]);
             }
@@ -152,6 +206,39 @@ impl Frame<'_, '_> {
                 self.keep(unit, results);
             }
         }
+        Ok(())
+    }
+
+    /// Runs a unit whose results are the outputs at these places. It is given nothing: its results have memory.
+    fn run_into(
+        &mut self,
+        engine: &mut dyn Engine,
+        unit: &Unit,
+        places: &[usize],
+        outputs: &mut [OperandMut<'_>],
+    ) -> Result<()> {
+        match &unit.work {
+            Work::Primitive(primitive) => {
+                let out = outputs[places[0]].reborrow();
+                engine.apply_into(primitive, &self.operands(unit), out)?;
+            }
+            Work::Region(region) => {
+                let mut inputs: SmallVec<[Input<'_>; 8]> = SmallVec::new();
+                inputs.extend(self.operands(unit).into_iter().map(Input::Borrowed));
+                let mut outs: SmallVec<[(usize, OperandMut<'_>); 2]> = SmallVec::new();
+                for (place, output) in outputs.iter_mut().enumerate() {
+                    if let Some(result) = places.iter().position(|&own| own == place) {
+                        outs.push((result, output.reborrow()));
+                    }
+                }
+                outs.sort_by_key(|(result, _)| *result);
+                let mut outs: SmallVec<[OperandMut<'_>; 2]> =
+                    outs.into_iter().map(|(_, out)| out).collect();
+                engine.run_region_into(region, &mut inputs, &mut outs)?;
+            }
+            _ => unreachable!("invariant: others have no given outputs"),
+        }
+        self.keep(unit, []);
         Ok(())
     }
 

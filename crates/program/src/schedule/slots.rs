@@ -50,6 +50,7 @@ pub(super) fn placed(
         }
         values.free(&mut units[first..], &mut places);
     }
+    let last = last(border, &units, &stages);
     let outputs = &border.outputs;
     let output = |(number, value): (usize, &Value)| Output {
         place: places.of[value.0].expect("invariant: a result is an input or is written"),
@@ -60,7 +61,30 @@ pub(super) fn placed(
         .filter(|&input| buffers == Pass::On && !values.is_wanted(border.inputs[input]))
         .collect();
     let Places { slots, constants, .. } = places;
-    Schedule { units, stages, slots, constants, outputs, viewed, unread }
+    Schedule { units, stages, slots, constants, outputs, last, viewed, unread }
+}
+
+/// The outputs that the results of the last units are.
+fn last(border: &Border, units: &[Unit], stages: &[Stage]) -> Vec<SmallVec<[usize; 2]>> {
+    let Some(&Stage::InOrder(count)) = stages.last() else { return Vec::new() };
+    let mut last = Vec::new();
+    let mut read: Vec<Value> = Vec::new();
+    for unit in units.iter().rev().take(count) {
+        let output = |value: &Value| {
+            let mut places = (0..border.outputs.len()).filter(|&at| border.outputs[at] == *value);
+            // A result that is asked for twice has two places.
+            places.next().filter(|_| places.next().is_none() && !read.contains(value))
+        };
+        let is_written = matches!(unit.work, Work::Primitive(_) | Work::Region(_));
+        let Some(outputs) = unit.names.writes.iter().map(output).collect() else { break };
+        if !is_written {
+            break;
+        }
+        last.push(outputs);
+        read.extend(&unit.names.reads);
+    }
+    last.reverse();
+    last
 }
 
 /// A unit with places for its results.

@@ -62,11 +62,13 @@ const BLOCK: usize = 64;
 // SAFETY: a run stands for borrows of plain elements; parts write disjoint elements of the outputs.
 unsafe impl Sync for Run<'_> {}
 
-/// The memory of a region's results, in its order.
-pub(crate) type Outs = SmallVec<[Uninit; 2]>;
+/// Whether a result of a region can be written to an output: one that is written as a whole only where that is dense.
+pub(crate) fn fits(result: &RegionResult, out: &OperandMut<'_>) -> bool {
+    matches!(result, RegionResult::Reduced(..)) || out.strides().is_none()
+}
 
-/// Writes the results of a region into `outs`, which have their dtypes and shapes. `overwritten` says which operands lie
-/// where a result is written.
+/// Writes the results of a region into `outs`, which have their dtypes and shapes and [fit](fits). `overwritten` says
+/// which operands lie where a result is written.
 ///
 /// Every element is written, or an error is returned.
 pub(crate) fn region(
@@ -75,7 +77,7 @@ pub(crate) fn region(
     plan: &Plan,
     inputs: &[Operand<'_>],
     overwritten: &[bool],
-    outs: &mut Outs,
+    outs: &mut [OperandMut<'_>],
 ) -> Result<()> {
     let shape = region.shape();
     let mut streams: SmallVec<[Stream; 8]> = SmallVec::new();
@@ -85,7 +87,6 @@ pub(crate) fn region(
     let mut wholes = SmallVec::new();
     for (result, out) in region.results().iter().zip(&mut *outs) {
         if matches!(result, RegionResult::Value(_)) {
-            let mut out = out.as_operand_mut();
             let (data, size) = (out.data(), out.dtype().size());
             // What lies where an operand did is in the cache, and what is reduced is read again.
             let streamed = copy::stream::EXISTS
@@ -115,7 +116,7 @@ pub(crate) fn region(
     match reduction(region) {
         None => run.all(),
         Some((place, row)) => {
-            let out = outs[place].as_operand_mut();
+            let out = outs[place].reborrow();
             match plan.square() {
                 // What a square is of lies there as a whole, so that a fold can square on the way.
                 Some(of) if run.streams[of].buffered(1) == 0 && run.outs.is_empty() => {
