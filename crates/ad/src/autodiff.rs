@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 
-use tenferro_ops::{Builder, CustomOp, Engine, Meta, Op};
-use tenferro_tensor::{Error, Operand, Primitive, Result, Tensor, Vocabulary};
+use tenferro_ops::{Builder, CustomOp, Engine, Input, Meta, Op, Region, Results};
+use tenferro_tensor::{
+    Error, Exponentials, Indices, Operand, Primitive, Result, Tensor, Vocabulary,
+};
 
-use crate::{Variable, emit::emit};
+use crate::{
+    Variable,
+    emit::{emit, highest},
+    exponentials,
+};
 
 /// An engine behind variables: what they compute with, shared by all of them.
 ///
-/// Cheap to clone. The engine is cloned for each operation, as clones of a backend are witnesses of one; no lock is held
-/// while it runs. Operations within an execution scope of a backend share the scope, as with the backend itself.
+/// Cheap to clone. An engine that cannot be shared is cloned for each operation, as clones of a backend are witnesses of
+/// one; no lock is held while it runs. Operations within an execution scope of a backend share the scope, as with the backend itself.
 #[derive(Clone)]
 pub struct Autodiff {
     engine: Arc<dyn Witness>,
@@ -20,18 +26,30 @@ pub struct Autodiff {
 trait Witness: Send + Sync {
     fn apply(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor>;
     fn custom(&self, op: Arc<dyn CustomOp>, inputs: &[Operand<'_>]) -> Result<Tensor>;
+    fn exponentials(&self, exponentials: &Exponentials, x: &Operand<'_>) -> Result<Option<Tensor>>;
+    fn run_region(&self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results>;
 }
 
 impl<E: Engine + Clone> Witness for E {
     fn apply(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
-        let mut engine = self.clone();
-        Vocabulary::apply(&mut engine, primitive, inputs)
+        match self.apply_shared(primitive, inputs) {
+            Some(result) => result,
+            None => Vocabulary::apply(&mut self.clone(), primitive, inputs),
+        }
     }
 
     fn custom(&self, op: Arc<dyn CustomOp>, inputs: &[Operand<'_>]) -> Result<Tensor> {
         let mut engine = self.clone();
         let engine: &mut dyn Engine = &mut engine;
         engine.execute(&Op::Custom(op), inputs)
+    }
+
+    fn exponentials(&self, exponentials: &Exponentials, x: &Operand<'_>) -> Result<Option<Tensor>> {
+        Vocabulary::exponentials(&mut self.clone(), exponentials, x)
+    }
+
+    fn run_region(&self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
+        Engine::run_region(&mut self.clone(), region, inputs)
     }
 }
 
@@ -73,10 +91,14 @@ impl Autodiff {
     pub(super) fn apply(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
         self.engine.apply(primitive, inputs)
     }
+
+    pub(super) fn run_region(&self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
+        self.engine.run_region(region, inputs)
+    }
 }
 
 /// Composites and rules run on variables as they run on tensors.
-impl Builder for Autodiff {
+impl Builder for &Autodiff {
     type Value = Variable;
 
     fn meta(&self, value: &Variable) -> Meta {
@@ -89,5 +111,30 @@ impl Builder for Autodiff {
 
     fn emit(&mut self, primitive: Primitive, inputs: &[&Variable]) -> Result<Variable> {
         emit(self, primitive, inputs)
+    }
+
+    fn detached(&mut self, value: &Variable) -> Variable {
+        value.detach()
+    }
+
+    fn exponentials_and_sums(
+        &mut self,
+        x: &Variable,
+        shift: &Variable,
+        axes: &Indices,
+    ) -> Result<Option<[Variable; 2]>> {
+        exponentials::and_sums(self, x, shift, axes)
+    }
+
+    fn exponentials(
+        &mut self,
+        exponentials: &Exponentials,
+        x: &Variable,
+    ) -> Result<Option<Variable>> {
+        if highest(&[x]).is_some() {
+            return Ok(None);
+        }
+        let value = self.engine.exponentials(exponentials, &x.operand())?;
+        Ok(value.map(|value| Autodiff::constant(self, value)))
     }
 }

@@ -27,16 +27,16 @@ pub(super) fn emit(
     let is_reverse = mode(inputs, level) == Mode::Reverse;
     let (output, derivative) = if is_reverse && inputs.iter().all(|x| x.is_lowest(level)) {
         let output = computed(autodiff, &primitive, inputs)?;
-        let recorder = Recorder { autodiff, is_lowest: true };
-        let derivative = record(recorder, &primitive, inputs, inputs, &output, level)?;
+        let known = |place: usize| Recorded::plain(inputs[place]);
+        let derivative = record(autodiff, &primitive, inputs, known, &output, level)?;
         (output, derivative)
     } else {
         let below: Variables = inputs.iter().map(|x| x.below(level)).collect();
         let below: SmallVec<[&Variable; 3]> = below.iter().collect();
         let output = emit(autodiff, primitive.clone(), &below)?;
         let derivative = if is_reverse {
-            let recorder = Recorder { autodiff, is_lowest: false };
-            record(recorder, &primitive, inputs, &below, &output, level)?
+            let known = |place: usize| Recorded::below(below[place]);
+            record(autodiff, &primitive, inputs, known, &output, level)?
         } else {
             push(autodiff, &primitive, inputs, &below, &output, level)?
         };
@@ -72,13 +72,13 @@ pub(super) fn highest(inputs: &[&Variable]) -> Option<Level> {
 }
 
 #[derive(PartialEq, Eq)]
-enum Mode {
+pub(super) enum Mode {
     Forward,
     Reverse,
 }
 
 /// A level is one transformation, and so of one mode.
-fn mode(inputs: &[&Variable], level: Level) -> Mode {
+pub(super) fn mode(inputs: &[&Variable], level: Level) -> Mode {
     let is_tangent = |x: &&Variable| matches!(x.at(level), Some(Derivative::Tangent(_)));
     if inputs.iter().any(is_tangent) { Mode::Forward } else { Mode::Reverse }
 }
@@ -95,44 +95,52 @@ fn push(
     let tangents: SmallVec<[Option<&Variable>; 3]> = inputs
         .iter()
         .map(|x| match x.at(level) {
-            Some(Derivative::Tangent(tangent)) => Some(tangent),
+            Some(Derivative::Tangent(tangent)) => Some(&**tangent),
             _ => None,
         })
         .collect();
     let point = Point { inputs: below, output, tangents: &tangents };
-    let tangent = derivative::jvp(&mut autodiff.clone(), primitive, &point)?;
-    Ok(tangent.map(Derivative::Tangent))
+    let tangent = derivative::jvp(&mut { autodiff }, primitive, &point)?;
+    Ok(tangent.map(|tangent| Derivative::Tangent(Arc::new(tangent))))
 }
 
-/// The node of the result, behind those of the linear steps that lead to it. `below` are the operands as the recorder
-/// knows them.
-fn record<'a>(
-    mut recorder: Recorder<'a>,
+/// The node of the result, behind those of the linear steps that lead to it. `known` says what the levels below know of
+/// each operand.
+pub(super) fn record<'a>(
+    autodiff: &'a Autodiff,
     primitive: &Primitive,
     inputs: &[&'a Variable],
-    below: &[&'a Variable],
+    known: impl Fn(usize) -> Recorded<'a>,
     output: &'a Variable,
     level: Level,
 ) -> Result<Option<Derivative>> {
     // One by one: a list that is collected is moved, which takes as long as all else here.
-    let mut known: SmallVec<[Recorded<'_>; 3]> = SmallVec::new();
-    let mut nodes: SmallVec<[Option<Recorded<'_>>; 3]> = SmallVec::new();
-    for (x, below) in inputs.iter().zip(below) {
-        known.push(Recorded::Known(Cow::Borrowed(below)));
-        nodes.push(match x.at(level) {
+    let mut operands: SmallVec<[(Recorded<'_>, Option<Recorded<'_>>); 3]> = SmallVec::new();
+    for (place, x) in inputs.iter().enumerate() {
+        let node = match x.at(level) {
             Some(Derivative::Node(node)) => Some(Recorded::Linear(Cow::Borrowed(node))),
             _ => None,
-        });
+        };
+        operands.push((known(place), node));
     }
-    let output = Recorded::Known(Cow::Borrowed(output));
+    linearised(&mut Recorder { autodiff }, primitive, &operands, &Recorded::below(output))
+}
+
+/// The node of a step's result, whose operands are as the recorder knows them and have these tangents.
+pub(super) fn linearised<'a>(
+    recorder: &mut Recorder<'a>,
+    primitive: &Primitive,
+    operands: &[(Recorded<'a>, Option<Recorded<'a>>)],
+    output: &Recorded<'a>,
+) -> Result<Option<Derivative>> {
     let mut values: SmallVec<[&Recorded<'_>; 3]> = SmallVec::new();
     let mut tangents: SmallVec<[Option<&Recorded<'_>>; 3]> = SmallVec::new();
-    for (known, node) in known.iter().zip(&nodes) {
+    for (known, node) in operands {
         values.push(known);
         tangents.push(node.as_ref());
     }
-    let point = Point { inputs: &values, output: &output, tangents: &tangents };
-    let tangent = derivative::jvp(&mut recorder, primitive, &point)?;
+    let point = Point { inputs: &values, output, tangents: &tangents };
+    let tangent = derivative::jvp(recorder, primitive, &point)?;
     Ok(match tangent {
         // Made by the rule.
         Some(Recorded::Linear(Cow::Owned(node))) => Some(Derivative::Node(node)),
@@ -141,7 +149,7 @@ fn record<'a>(
             let result = Node::result(Arc::clone(node), 0, node.meta().clone());
             Some(Derivative::Node(Arc::new(result)))
         }
-        Some(Recorded::Known(_)) | None => None,
+        Some(Recorded::Plain(_) | Recorded::Known(_) | Recorded::Unseen(_)) | None => None,
     })
 }
 

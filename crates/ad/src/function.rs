@@ -121,7 +121,7 @@ impl Function {
         let tangents: Vec<Option<Variable>> = inputs
             .iter()
             .map(|x| match x.at(level) {
-                Some(Derivative::Tangent(tangent)) => Some(tangent.clone()),
+                Some(Derivative::Tangent(tangent)) => Some(Variable::clone(tangent)),
                 _ => None,
             })
             .collect();
@@ -129,7 +129,7 @@ impl Function {
         counted(self.name, "tangents", call.outputs.len(), pushed.len())?;
         let results = call.outputs.into_iter().zip(pushed).map(|(output, tangent)| match tangent {
             Some(tangent) => check_like(self.name, output.value(), &tangent)
-                .map(|()| output.tracked(level, Derivative::Tangent(tangent))),
+                .map(|()| output.tracked(level, Derivative::Tangent(Arc::new(tangent)))),
             None => Ok(output),
         });
         results.collect()
@@ -182,9 +182,8 @@ impl Applied {
     /// The operands' nodes with their cotangents, from those of the results.
     pub(super) fn pulled_back(
         &self,
-        gradients: &[Option<Variable>],
+        mut cotangents: Vec<Option<Variable>>,
     ) -> Result<Vec<(Arc<Node>, Variable)>> {
-        let mut cotangents = gradients.to_vec();
         cotangents.resize(self.call.outputs.len(), None);
         let pulled = (self.rule)(&self.call, &cotangents)?;
         counted(self.name, "cotangents", self.call.inputs.len(), pulled.len())?;

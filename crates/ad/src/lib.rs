@@ -29,6 +29,7 @@
 mod autodiff;
 mod checkpoint;
 mod emit;
+mod exponentials;
 mod function;
 mod level;
 mod methods;

@@ -87,7 +87,7 @@ macro_rules! define_composite_methods {
                     $($($param: impl Into<$ty>,)+)?
                 ) -> Result<Variable> {
                     composite::$function(
-                        &mut self.autodiff().clone(),
+                        &mut self.autodiff(),
                         self,
                         $($operand,)*
                         $($($param.into(),)+)?

@@ -4,7 +4,7 @@
 //! is freed. A node's number is above those of all it came from, which is the order of a backward sweep.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -19,7 +19,8 @@ pub(super) struct Node {
     meta: Meta,
     number: u64,
     step: Step,
-    hooks: Mutex<Vec<Hook>>,
+    /// Made when the first is added: most nodes have none, and every sweep asks.
+    hooks: OnceLock<Mutex<Vec<Hook>>>,
 }
 
 /// The last number that a node was given. Whoever makes a node has seen those that it comes from, and so their numbers are
@@ -50,6 +51,8 @@ pub(super) type Parents = SmallVec<[Arc<Node>; 4]>;
 
 /// An operand of a linear step.
 pub(super) enum Edge {
+    /// A value that no level differentiates.
+    Plain(Tensor),
     /// A value of the levels below.
     Known(Variable),
     /// A tangent.
@@ -94,7 +97,7 @@ impl Node {
 
     fn new(meta: Meta, step: Step) -> Self {
         let number = LAST.fetch_add(1, Ordering::Relaxed);
-        Self { meta, number, step, hooks: Mutex::new(Vec::new()) }
+        Self { meta, number, step, hooks: OnceLock::new() }
     }
 
     pub(super) fn meta(&self) -> &Meta {
@@ -110,17 +113,20 @@ impl Node {
     }
 
     pub(super) fn add_hook(&self, hook: Hook) {
-        lock(&self.hooks).push(hook);
+        lock(self.hooks.get_or_init(Mutex::default)).push(hook);
     }
 
-    /// Whether a gradient that is one number for all elements need not be stretched: a multiplication by a factor of all
-    /// elements stretches it, and no hook sees it.
-    pub(super) fn takes_number(&self) -> bool {
-        let is_factor =
-            |edge: &Edge| matches!(edge, Edge::Known(factor) if *factor.shape() == self.meta.shape);
+    /// Whether a gradient that is the same along axes need not be stretched: a multiplication or division by all elements
+    /// of a factor stretches it, and no hook sees it.
+    pub(super) fn takes_narrow(&self) -> bool {
+        let is_factor = |edge: &Edge| match edge {
+            Edge::Plain(factor) => *factor.shape() == self.meta.shape,
+            Edge::Known(factor) => *factor.shape() == self.meta.shape,
+            Edge::Linear(_) => false,
+        };
         match &self.step {
-            Step::Linear(Primitive::Elementwise(Elementwise::Mul), edges) => {
-                edges.iter().any(is_factor) && lock(&self.hooks).is_empty()
+            Step::Linear(Primitive::Elementwise(Elementwise::Mul | Elementwise::Div), edges) => {
+                self.hooks.get().is_none() && edges.iter().any(is_factor)
             }
             _ => false,
         }
@@ -128,7 +134,7 @@ impl Node {
 
     /// What is called with the gradient, in order. Taken out, so that no lock is held while one runs.
     pub(super) fn hooks(&self) -> Vec<Hook> {
-        lock(&self.hooks).clone()
+        self.hooks.get().map_or_else(Vec::new, |hooks| lock(hooks).clone())
     }
 
     pub(super) fn gradient(&self) -> Option<Tensor> {

@@ -4,41 +4,104 @@ use std::{borrow::Cow, sync::Arc};
 
 use smallvec::SmallVec;
 use tenferro_ops::{Builder, Described, Meta, infer};
-use tenferro_tensor::{DType, Primitive, Result, Shape, Tensor};
+use tenferro_tensor::{AsOperand, DType, Operand, Primitive, Result, Shape, Tensor};
 
 use crate::{
     Autodiff, Variable,
-    emit::{computed, emit},
+    emit::emit,
     node::{Edge, Edges, Node},
 };
 
-/// A builder that computes with variables of the levels below and records operations on tangents.
+/// A builder that computes with what the levels below know and records operations on tangents. Without tangents it only
+/// computes, as a backward sweep does.
 pub(super) struct Recorder<'a> {
     pub(super) autodiff: &'a Autodiff,
-    /// Nothing below differentiates: of what is known only the tensor counts, whatever else its variable says.
-    pub(super) is_lowest: bool,
 }
 
 /// A value of a [`Recorder`], lent by the operation that is recorded or made by its rule.
 #[derive(Clone)]
 pub(super) enum Recorded<'a> {
-    /// Does not depend on what is differentiated.
+    /// Does not depend on what is differentiated, by no level: most values, which need be no variables.
+    Plain(Cow<'a, Tensor>),
+    /// Does not depend on what this level differentiates.
     Known(Cow<'a, Variable>),
+    /// The same, computed on the way to something else and not kept: of use only where a rule does not ask for it.
+    Unseen(&'a Meta),
     /// A tangent, of which only its place on the tape is known.
     Linear(Cow<'a, Arc<Node>>),
+}
+
+const ASKED_FOR: &str = "invariant: no rule asks for what is not kept";
+const TANGENT: &str = "invariant: a tangent has no value";
+
+impl<'a> Recorded<'a> {
+    /// A variable as all levels below know it.
+    pub(super) fn below(variable: &'a Variable) -> Self {
+        match variable.is_tracked() {
+            true => Recorded::Known(Cow::Borrowed(variable)),
+            false => Recorded::plain(variable),
+        }
+    }
+
+    /// The value of a variable, which no level below differentiates.
+    pub(super) fn plain(variable: &'a Variable) -> Self {
+        Recorded::Plain(Cow::Borrowed(variable.value()))
+    }
+
+    /// The value without what lent it.
+    pub(super) fn into_owned(self) -> Recorded<'static> {
+        match self {
+            Recorded::Plain(tensor) => Recorded::Plain(Cow::Owned(tensor.into_owned())),
+            Recorded::Known(variable) => Recorded::Known(Cow::Owned(variable.into_owned())),
+            Recorded::Linear(node) => Recorded::Linear(Cow::Owned(node.into_owned())),
+            Recorded::Unseen(_) => unreachable!("{ASKED_FOR}"),
+        }
+    }
+
+    /// What is known as a variable.
+    pub(super) fn to_variable(&self, autodiff: &Autodiff) -> Variable {
+        match self {
+            Recorded::Plain(tensor) => autodiff.constant(Tensor::clone(tensor)),
+            Recorded::Known(variable) => Variable::clone(variable),
+            Recorded::Unseen(_) => unreachable!("{ASKED_FOR}"),
+            Recorded::Linear(_) => unreachable!("{TANGENT}"),
+        }
+    }
+
+    fn to_edge(&self) -> Edge {
+        match self {
+            Recorded::Plain(tensor) => Edge::Plain(Tensor::clone(tensor)),
+            Recorded::Known(variable) => Edge::Known(Variable::clone(variable)),
+            Recorded::Linear(node) => Edge::Linear(Arc::clone(node)),
+            Recorded::Unseen(_) => unreachable!("{ASKED_FOR}"),
+        }
+    }
+}
+
+impl From<Variable> for Recorded<'_> {
+    fn from(variable: Variable) -> Self {
+        match variable.is_tracked() {
+            true => Recorded::Known(Cow::Owned(variable)),
+            false => Recorded::Plain(Cow::Owned(variable.into_value())),
+        }
+    }
 }
 
 impl Described for &Recorded<'_> {
     fn dtype(&self) -> DType {
         match self {
+            Recorded::Plain(tensor) => tensor.dtype(),
             Recorded::Known(variable) => variable.dtype(),
+            Recorded::Unseen(meta) => meta.dtype,
             Recorded::Linear(node) => node.meta().dtype,
         }
     }
 
     fn shape(&self) -> &Shape {
         match self {
+            Recorded::Plain(tensor) => tensor.shape(),
             Recorded::Known(variable) => variable.shape(),
+            Recorded::Unseen(meta) => &meta.shape,
             Recorded::Linear(node) => &node.meta().shape,
         }
     }
@@ -52,31 +115,34 @@ impl<'a> Builder for Recorder<'a> {
     }
 
     fn constant(&mut self, tensor: Tensor) -> Recorded<'a> {
-        Recorded::Known(Cow::Owned(self.autodiff.constant(tensor)))
+        Recorded::Plain(Cow::Owned(tensor))
     }
 
     fn emit(&mut self, primitive: Primitive, inputs: &[&Recorded<'a>]) -> Result<Recorded<'a>> {
-        let mut known: SmallVec<[&Variable; 3]> = SmallVec::new();
+        let mut operands: SmallVec<[Operand<'_>; 3]> = SmallVec::new();
+        let mut is_known = true;
         for input in inputs {
-            if let Recorded::Known(variable) = input {
-                known.push(variable);
+            match input {
+                Recorded::Plain(tensor) => operands.push(tensor.as_operand()),
+                Recorded::Known(_) => {}
+                Recorded::Linear(_) => is_known = false,
+                Recorded::Unseen(_) => unreachable!("{ASKED_FOR}"),
             }
         }
-        if known.len() == inputs.len() {
-            let value = match self.is_lowest {
-                true => computed(self.autodiff, &primitive, &known)?,
-                false => emit(self.autodiff, primitive, &known)?,
-            };
-            return Ok(Recorded::Known(Cow::Owned(value)));
+        if operands.len() == inputs.len() {
+            let value = self.autodiff.apply(&primitive, &operands)?;
+            return Ok(Recorded::Plain(Cow::Owned(value)));
+        }
+        if is_known {
+            let variables: SmallVec<[Variable; 3]> =
+                inputs.iter().map(|input| input.to_variable(self.autodiff)).collect();
+            let variables: SmallVec<[&Variable; 3]> = variables.iter().collect();
+            return emit(self.autodiff, primitive, &variables).map(Recorded::from);
         }
         let meta = infer(&primitive, inputs)?;
         let mut edges = Edges::new();
         for input in inputs {
-            edges.push(match input {
-                Recorded::Known(variable) if self.is_lowest => Edge::Known(variable.detach()),
-                Recorded::Known(variable) => Edge::Known(variable.clone().into_owned()),
-                Recorded::Linear(node) => Edge::Linear(node.clone().into_owned()),
-            });
+            edges.push(input.to_edge());
         }
         Ok(Recorded::Linear(Cow::Owned(Arc::new(Node::linear(primitive, edges, meta)))))
     }

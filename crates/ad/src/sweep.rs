@@ -1,110 +1,136 @@
 //! The backward sweep: from results to leaves, each step transposed once.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use smallvec::SmallVec;
 use tenferro_ops::{
-    Builder,
+    Build, Builder, Described,
     derivative::{self, Place},
 };
-use tenferro_tensor::{Primitive, Reduction, Result};
+use tenferro_tensor::{Primitive, Result};
 
 use crate::{
-    Variable,
+    Autodiff, Variable,
     node::{Edge, Node, Step},
+    recorder::{Recorded, Recorder},
     variable::check_like,
 };
 
-/// Adds gradients to the leaves below `seeds`.
-pub(super) fn accumulate(seeds: Vec<(Arc<Node>, Variable)>) -> Result<()> {
-    for (leaf, gradient) in leaves(seeds)? {
-        let (autodiff, mut sum) = (gradient.autodiff().clone(), gradient.value().clone());
+/// Adds the gradients of a result to the leaves below it.
+pub(super) fn accumulate(root: Arc<Node>, seed: Variable) -> Result<()> {
+    let autodiff = seed.autodiff().clone();
+    for (leaf, gradient) in leaves(&autodiff, [(root, seed)])? {
+        let mut sum = gradient.into_value();
         while let Some([lhs, rhs]) = leaf.put_gradient(sum) {
-            let lhs = autodiff.constant(lhs);
-            sum = lhs.add(&autodiff.constant(rhs))?.value().clone();
+            sum = autodiff.constant(lhs).add(&autodiff.constant(rhs))?.into_value();
         }
     }
     Ok(())
 }
 
 /// The gradients of the leaves below `seeds`, hooks applied.
-pub(super) fn leaves(seeds: Vec<(Arc<Node>, Variable)>) -> Result<Vec<(Arc<Node>, Variable)>> {
-    let mut sweep = Sweep::default();
+pub(super) fn leaves(
+    autodiff: &Autodiff,
+    seeds: impl IntoIterator<Item = (Arc<Node>, Variable)>,
+) -> Result<Leaves> {
+    let mut sweep = Sweep { autodiff, near: SmallVec::new(), far: BTreeMap::new() };
     for (node, seed) in seeds {
-        sweep.reach(node, 0, seed)?;
+        sweep.reach(node, 0, seed.into())?;
     }
-    let mut leaves = Vec::new();
-    while let Some((node, mut gradients)) = sweep.pop() {
-        match node.step() {
-            Step::Function(applied) => {
-                for (parent, gradient) in applied.pulled_back(&gradients)? {
-                    sweep.reach(parent, 0, gradient)?;
-                }
-            }
-            step => {
-                let gradient = gradients.pop().flatten().expect("invariant: its one gradient");
-                let gradient = whole(&node, gradient)?;
-                match step {
-                    Step::Linear(primitive, edges) => {
-                        sweep.turn_around(primitive, edges, &gradient)?;
-                    }
-                    Step::Result(of, place) => sweep.reach(Arc::clone(of), *place, gradient)?,
-                    Step::Leaf(_) | Step::Function(_) => leaves.push((node, gradient)),
-                }
-            }
-        }
-    }
-    Ok(leaves)
+    sweep.run()
 }
 
-/// The gradient of a node after its hooks; a number for all elements is stretched where the step does not do that.
-fn whole(node: &Node, mut gradient: Variable) -> Result<Variable> {
-    let shape = &node.meta().shape;
-    if gradient.shape().rank() == 0 && shape.rank() != 0 {
-        if node.takes_number() {
-            return Ok(gradient);
-        }
-        gradient = gradient.autodiff().clone().stretch(&gradient, shape)?;
-    }
-    let hooks = node.hooks();
-    for hook in &hooks {
-        gradient = hook.call(&gradient)?;
-    }
-    if !hooks.is_empty() {
-        // A hook may have made something else of it.
-        check_like("gradient", node.meta(), &gradient)?;
-    }
-    Ok(gradient)
-}
+/// A gradient on its way.
+type Gradient = Recorded<'static>;
 
 /// The gradients that have reached a node: one, or one for each result of a function.
-type Gradients = SmallVec<[Option<Variable>; 1]>;
+type Gradients = SmallVec<[Option<Gradient>; 1]>;
+
+/// The leaves that a sweep has reached, with their gradients.
+pub(super) type Leaves = SmallVec<[(Arc<Node>, Variable); 4]>;
+
+/// How many nodes are kept in a list, in which a node is found faster than in a tree.
+const NEAR: usize = 6;
 
 /// The nodes that gradients have reached, by their numbers: the last one has no more to come.
-#[derive(Default)]
-struct Sweep {
-    /// The last of all, in most steps the one that was just reached: on a chain the others need not be searched.
-    last: Option<Reached>,
-    others: BTreeMap<u64, Reached>,
+struct Sweep<'a> {
+    autodiff: &'a Autodiff,
+    /// The last of all, by rising numbers. In most sweeps there are no others.
+    near: SmallVec<[Reached; NEAR]>,
+    /// Those before them.
+    far: BTreeMap<u64, Reached>,
 }
 
 type Reached = (Arc<Node>, Gradients);
 
-impl Sweep {
+impl Sweep<'_> {
+    /// Passes all gradients on until they have reached the leaves.
+    fn run(mut self) -> Result<Leaves> {
+        let mut leaves = Leaves::new();
+        while let Some((node, mut gradients)) = self.pop() {
+            match node.step() {
+                Step::Function(applied) => {
+                    let gradients: Vec<Option<Variable>> = gradients
+                        .iter()
+                        .map(|gradient| Some(gradient.as_ref()?.to_variable(self.autodiff)))
+                        .collect();
+                    for (parent, gradient) in applied.pulled_back(gradients)? {
+                        self.reach(parent, 0, gradient.into())?;
+                    }
+                }
+                step => {
+                    let gradient = gradients.pop().flatten().expect("invariant: its one gradient");
+                    let gradient = self.whole(&node, gradient)?;
+                    match step {
+                        Step::Linear(primitive, edges) => {
+                            self.turn_around(primitive, edges, &gradient)?;
+                        }
+                        Step::Result(of, place) => self.reach(Arc::clone(of), *place, gradient)?,
+                        Step::Leaf(_) | Step::Function(_) => {
+                            let gradient = gradient.to_variable(self.autodiff);
+                            leaves.push((node, gradient));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(leaves)
+    }
+
+    /// The gradient of a node after its hooks; one that is the same along axes is stretched where the step does not do
+    /// that.
+    fn whole(&self, node: &Node, mut gradient: Gradient) -> Result<Gradient> {
+        let shape = &node.meta().shape;
+        if (&gradient).shape() != shape {
+            if node.takes_narrow() {
+                return Ok(gradient);
+            }
+            gradient = Recorder { autodiff: self.autodiff }.stretch(&gradient, shape)?.into_owned();
+        }
+        for hook in node.hooks() {
+            let seen = hook.call(&gradient.to_variable(self.autodiff))?;
+            // A hook may have made something else of it.
+            check_like("gradient", node.meta(), &seen)?;
+            gradient = seen.into();
+        }
+        Ok(gradient)
+    }
+
     /// Takes the last node.
     fn pop(&mut self) -> Option<Reached> {
-        self.last.take().or_else(|| self.others.pop_last().map(|(_, reached)| reached))
+        self.near.pop().or_else(|| self.far.pop_last().map(|(_, reached)| reached))
     }
 
     /// Adds a gradient to those of a node.
-    fn reach(&mut self, node: Arc<Node>, place: usize, gradient: Variable) -> Result<()> {
+    fn reach(&mut self, node: Arc<Node>, place: usize, gradient: Gradient) -> Result<()> {
+        let mut recorder = Recorder { autodiff: self.autodiff };
         let (_, gradients) = self.reached(node);
         if gradients.len() <= place {
             gradients.resize(place + 1, None);
         }
         let sum = match gradients[place].take() {
             None => gradient,
-            Some(before) => before.add(&gradient)?,
+            Some(before) => recorder.add(&before, &gradient)?.into_owned(),
         };
         gradients[place] = Some(sum);
         Ok(())
@@ -113,17 +139,26 @@ impl Sweep {
     /// What has reached a node, which has its place among the others then.
     fn reached(&mut self, node: Arc<Node>) -> &mut Reached {
         let number = node.number();
-        let is_among_others = match &self.last {
-            Some((last, _)) => number < last.number(),
-            None => self.others.last_key_value().is_some_and(|(other, _)| number <= *other),
+        let is_far = self.far.last_key_value().is_some_and(|(last, _)| number <= *last);
+        if is_far {
+            return self.far.entry(number).or_insert_with(|| (node, Gradients::new()));
+        }
+        // What was reached just now is mostly among the last.
+        let before = self.near.iter().rposition(|(other, _)| other.number() <= number);
+        let mut place = match before {
+            Some(place) if self.near[place].0.number() == number => return &mut self.near[place],
+            before => before.map_or(0, |place| place + 1),
         };
-        if is_among_others {
-            return self.others.entry(number).or_insert_with(|| (node, Gradients::new()));
+        if self.near.len() == NEAR {
+            if place == 0 {
+                return self.far.entry(number).or_insert_with(|| (node, Gradients::new()));
+            }
+            let first = self.near.remove(0);
+            self.far.insert(first.0.number(), first);
+            place -= 1;
         }
-        if let Some(other) = self.last.take_if(|(last, _)| last.number() < number) {
-            self.others.insert(other.0.number(), other);
-        }
-        self.last.get_or_insert_with(|| (node, Gradients::new()))
+        self.near.insert(place, (node, Gradients::new()));
+        &mut self.near[place]
     }
 
     /// Passes a gradient on to the operands of a linear step.
@@ -131,27 +166,30 @@ impl Sweep {
         &mut self,
         primitive: &Primitive,
         edges: &[Edge],
-        gradient: &Variable,
+        gradient: &Gradient,
     ) -> Result<()> {
-        // The transpose of a sum to one number stretches it, which is left to the step before: it may not have to.
-        if let (Primitive::Reduction(Reduction::Sum { .. }), [Edge::Linear(node)]) =
-            (primitive, edges)
-            && gradient.shape().rank() == 0
-        {
-            return self.reach(Arc::clone(node), 0, gradient.clone());
-        }
-        let mut places: SmallVec<[Place<'_, Variable>; 3]> = SmallVec::new();
+        // What is known has a place before the places that refer to it.
+        let mut known: SmallVec<[Option<Recorded<'_>>; 3]> = SmallVec::new();
         for edge in edges {
-            places.push(match edge {
-                Edge::Known(variable) => Place::Known(variable),
-                Edge::Linear(node) => Place::Linear(node.meta()),
+            known.push(match edge {
+                Edge::Plain(tensor) => Some(Recorded::Plain(Cow::Borrowed(tensor))),
+                Edge::Known(variable) => Some(Recorded::Known(Cow::Borrowed(variable))),
+                Edge::Linear(_) => None,
             });
         }
-        let mut builder = gradient.autodiff().clone();
-        let cotangents = derivative::transpose(&mut builder, primitive, &places, gradient)?;
+        let mut places: SmallVec<[Place<'_, Recorded<'_>>; 3]> = SmallVec::new();
+        for (edge, known) in edges.iter().zip(&known) {
+            match (edge, known) {
+                (Edge::Linear(node), _) => places.push(Place::Linear(node.meta())),
+                (_, Some(known)) => places.push(Place::Known(known)),
+                _ => unreachable!("invariant: an edge is known or linear"),
+            }
+        }
+        let mut recorder = Recorder { autodiff: self.autodiff };
+        let cotangents = derivative::transpose_narrow(&mut recorder, primitive, &places, gradient)?;
         for (edge, cotangent) in edges.iter().zip(cotangents) {
             if let (Edge::Linear(node), Some(cotangent)) = (edge, cotangent) {
-                self.reach(Arc::clone(node), 0, cotangent)?;
+                self.reach(Arc::clone(node), 0, cotangent.into_owned())?;
             }
         }
         Ok(())

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use tenferro_ops::derivative::scalar;
 use tenferro_tensor::{Result, Tensor, Validation};
 
@@ -13,7 +14,7 @@ use crate::{
     emit::node,
     level::Level,
     node::Node,
-    sweep,
+    sweep::{self, Leaves},
     variable::{Derivative, check_inexact, check_like, check_loss, rule},
 };
 
@@ -55,7 +56,10 @@ impl Pullback {
                 seeds.push((Arc::clone(node), cotangent.clone()));
             }
         }
-        let leaves = sweep::leaves(seeds)?;
+        let leaves = match seeds.first() {
+            None => Leaves::new(),
+            Some((_, seed)) => sweep::leaves(&seed.autodiff().clone(), seeds)?,
+        };
         let found = |node: &Arc<Node>| {
             leaves.iter().find(|(leaf, _)| Arc::ptr_eq(leaf, node)).map(|(_, found)| found.clone())
         };
@@ -126,13 +130,13 @@ pub(super) fn pushed(
             Some(tangent) => {
                 check_inexact(OP, input.dtype())?;
                 check_like(OP, input.value(), tangent)?;
-                input.clone().tracked(level, Derivative::Tangent(tangent.clone()))
+                input.clone().tracked(level, Derivative::Tangent(Arc::new(tangent.clone())))
             }
         });
     }
     let results = f(&moving)?.into_iter().map(|result| {
         let tangent = match result.at(level) {
-            Some(Derivative::Tangent(tangent)) => Some(tangent.clone()),
+            Some(Derivative::Tangent(tangent)) => Some(Variable::clone(tangent)),
             _ => None,
         };
         (result.below(level), tangent)
@@ -177,7 +181,7 @@ pub fn value_and_grads(
         check_inexact(OP, x.dtype())?;
     }
     let level = Level::fresh();
-    let leaves: Vec<Variable> = xs.iter().map(|&x| leaf(x, level)).collect();
+    let leaves: SmallVec<[Variable; 4]> = xs.iter().map(|&x| leaf(x, level)).collect();
     let loss = f(&leaves)?;
     check_loss(OP, &loss)?;
     let value = loss.below(level);
@@ -185,10 +189,10 @@ pub fn value_and_grads(
     // What only the graph kept alive is freed while the sweep passes.
     drop(loss);
     let found = match root {
-        None => Vec::new(),
+        None => Leaves::new(),
         Some(root) => {
             let one = value.autodiff().constant(scalar(value.dtype(), 1.0)?);
-            sweep::leaves(vec![(root, one)])?
+            sweep::leaves(value.autodiff(), [(root, one)])?
         }
     };
     let gradients = leaves.iter().map(|leaf| {

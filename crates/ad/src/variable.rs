@@ -22,10 +22,12 @@ use crate::{
 pub struct Variable {
     autodiff: Autodiff,
     value: Tensor,
-    track: Option<Arc<Track>>,
+    /// In place: nearly every variable that is differentiated is so by one level.
+    track: Option<Track>,
 }
 
 /// What the highest level of a variable knows of it.
+#[derive(Clone)]
 pub(super) struct Track {
     pub(super) level: Level,
     pub(super) derivative: Derivative,
@@ -34,9 +36,10 @@ pub(super) struct Track {
 }
 
 /// What a level knows of a variable.
+#[derive(Clone)]
 pub(super) enum Derivative {
     /// Forward mode: how fast the variable changes.
-    Tangent(Variable),
+    Tangent(Arc<Variable>),
     /// Reverse mode: which node of the tape it is.
     Node(Arc<Node>),
 }
@@ -54,12 +57,12 @@ impl Variable {
 
     /// The variable as one of a higher level.
     pub(super) fn tracked(self, level: Level, derivative: Derivative) -> Self {
-        let track = Track { level, derivative, below: self.track };
-        Self { autodiff: self.autodiff, value: self.value, track: Some(Arc::new(track)) }
+        let track = Track { level, derivative, below: self.track.map(Arc::new) };
+        Self { autodiff: self.autodiff, value: self.value, track: Some(track) }
     }
 
     pub(super) fn track(&self) -> Option<&Track> {
-        self.track.as_deref()
+        self.track.as_ref()
     }
 
     /// What a level knows of the variable.
@@ -69,11 +72,11 @@ impl Variable {
 
     /// The variable as the levels below `level` know it.
     pub(super) fn below(&self, level: Level) -> Self {
-        let mut track = self.track.clone();
-        while let Some(top) = track.as_ref().filter(|top| top.level >= level) {
-            track = top.below.clone();
+        let mut track = self.track();
+        while let Some(top) = track.filter(|top| top.level >= level) {
+            track = top.below.as_deref();
         }
-        Self { autodiff: self.autodiff.clone(), value: self.value.clone(), track }
+        Self { autodiff: self.autodiff.clone(), value: self.value.clone(), track: track.cloned() }
     }
 
     /// Whether nothing below `level` is differentiated by, so that below it the variable is its value.
@@ -83,6 +86,10 @@ impl Variable {
 
     pub(super) fn is_tracked(&self) -> bool {
         self.track.is_some()
+    }
+
+    pub(super) fn into_value(self) -> Tensor {
+        self.value
     }
 
     pub(super) fn operand(&self) -> Operand<'_> {
@@ -178,7 +185,7 @@ impl Variable {
         let node = Arc::clone(node);
         let seed = self.autodiff.constant(scalar(self.dtype(), 1.0)?);
         drop(self);
-        sweep::accumulate(vec![(node, seed)])
+        sweep::accumulate(node, seed)
     }
 }
 

@@ -5,15 +5,17 @@
 mod common;
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
 
 use common::{Numbers, ad, real, values};
 use tenferro_ad::{
-    Function, Variable, checkpoint, grad, hessian, hvp, jacobian, jvp, no_grad, value_and_grad, vjp,
+    Autodiff, Function, Variable, checkpoint, grad, hessian, hvp, jacobian, jvp, no_grad,
+    value_and_grad, vjp,
 };
-use tenferro_tensor::{DType, Error, KeepAxes, Result, Tensor};
+use tenferro_ops::{Engine, Input, Region, Results, reference::Reference};
+use tenferro_tensor::{DType, Error, KeepAxes, Operand, Primitive, Result, Tensor, Vocabulary};
 
 fn scalar(x: f64) -> Tensor {
     Tensor::scalar(x).unwrap()
@@ -78,6 +80,68 @@ fn nothing_is_recorded_where_no_gradient_is_needed() {
     let slope = no_grad(|| grad(|x| x.mul(x), &x).unwrap());
     assert_eq!(values(&slope), [6.0]);
     assert!(slope.backward().is_err());
+}
+
+/// Notes the rows that it carries out on many elements.
+#[derive(Clone, Default)]
+struct Noting(Arc<Mutex<Vec<&'static str>>>);
+
+impl Vocabulary for Noting {
+    fn apply(&mut self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
+        if inputs.iter().any(|input| input.shape().elements() > 1000) {
+            self.0.lock().unwrap().push(primitive.name());
+        }
+        Reference.apply(primitive, inputs)
+    }
+}
+
+impl Engine for Noting {
+    fn run_region(&mut self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
+        self.0.lock().unwrap().push("region");
+        Reference.run_region(region, inputs)
+    }
+}
+
+#[test]
+fn exponentials_and_their_sum_are_computed_at_once_and_what_is_flat_is_not_recorded() {
+    let noting = Noting::default();
+    let ad = Autodiff::new(noting.clone());
+    let noted = || std::mem::take(&mut *noting.0.lock().unwrap());
+    let numbers = |count: usize| (0..count).map(|at| ((at * 7) % 23) as f64 / 4.0).collect();
+    let x = Tensor::from_vec_col_major([200, 100], numbers(20_000)).unwrap();
+    let rows = |x: &Variable| total(&x.logsumexp([1], KeepAxes::Drop)?);
+    let small = |x: &Variable, k: usize| {
+        let part = x.slice([k, 0], [k + 1, 100], [1, 1])?;
+        total(&part.logsumexp([1], KeepAxes::Drop)?)
+    };
+
+    let at = ad.constant(x.clone());
+    let (value, slope) = value_and_grad(rows, &at).unwrap();
+    // The largest of each row, the exponentials with their sums, and a product with the sums' inverses.
+    assert_eq!(noted(), ["max", "region", "mul"]);
+    // Row by row the steps run one by one, to the same bits.
+    let mut sum = 0.0;
+    for k in 0..200 {
+        let (part, parts) = value_and_grad(|x| small(x, k), &at).unwrap();
+        sum += part.value().as_slice::<f64>().unwrap()[0];
+        let row = |slope: &Variable| {
+            let row = slope.slice([k, 0], [k + 1, 100], [1, 1]).unwrap();
+            row.value().as_slice::<f64>().unwrap().to_vec()
+        };
+        assert_eq!(row(&parts), row(&slope));
+    }
+    assert!((sum - value.value().as_slice::<f64>().unwrap()[0]).abs() < 1e-9);
+
+    // Forward and second derivatives go through the steps.
+    noted();
+    let ones = ad.constant(Tensor::ones(DType::F64, [200, 100]).unwrap());
+    let bent = hvp(rows, &at, &ones).unwrap();
+    assert!(!noted().contains(&"region"));
+    // The function grows by 1 a row along ones, and so its slope does not change.
+    assert!(bent.value().as_slice::<f64>().unwrap().iter().all(|bent| bent.abs() < 1e-12));
+    // What is not differentiated goes the engine's own way, here the steps.
+    rows(&at).unwrap();
+    assert_eq!(noted()[..2], ["max", "region"]);
 }
 
 #[test]

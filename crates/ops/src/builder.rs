@@ -38,6 +38,26 @@ pub trait Builder {
         self.emit(stretching(rank, extents), &[value])
     }
 
+    /// The value without a derivative, for what of a computation has none: how it came about need not be recorded.
+    fn detached(&mut self, value: &Self::Value) -> Self::Value {
+        value.clone()
+    }
+
+    /// The exponentials of what `x` is above `shift`, and their sums over axes, which are kept: both in one go through
+    /// memory, if the builder has a way to it.
+    ///
+    /// # Errors
+    /// What a builder that computes cannot do now.
+    fn exponentials_and_sums(
+        &mut self,
+        x: &Self::Value,
+        shift: &Self::Value,
+        axes: &Indices,
+    ) -> Result<Option<[Self::Value; 2]>> {
+        let _ = (x, shift, axes);
+        Ok(None)
+    }
+
     /// The value of a composite of exponentials, if the builder has a way to it that is not through primitives.
     ///
     /// A builder that records has none: derivatives and programs are made of primitives.

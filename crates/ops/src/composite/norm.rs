@@ -63,7 +63,8 @@ fn scale<B: Builder + ?Sized>(
     };
     let [large, small, up, down, one] = [bound, -bound, up, down, 0]
         .map(|exponent| number(builder, op, dtype, 2.0_f64.powi(exponent)));
-    let largest = builder.max(magnitudes, axes.clone(), KeepAxes::Keep)?;
+    let magnitudes = builder.detached(magnitudes);
+    let largest = builder.max(&magnitudes, axes.clone(), KeepAxes::Keep)?;
     let is_large = builder.compare(&largest, &large?, Comparison::Gt)?;
     let is_small = builder.compare(&largest, &small?, Comparison::Lt)?;
     let scale = builder.select(&is_small, &up?, &one?)?;

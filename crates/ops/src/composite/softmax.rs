@@ -35,12 +35,7 @@ pub fn logsumexp<B: Builder + ?Sized>(
         Some(shift) => Some(finite_or_zero(builder, OP, &shift)?),
         None => None,
     };
-    let shifted = match &shift {
-        Some(shift) => builder.sub(&wide, shift)?,
-        None => wide,
-    };
-    let exponentials = builder.exp(&shifted)?;
-    let sum = builder.sum(&exponentials, axes.clone(), KeepAxes::Keep)?;
+    let [_, sum] = exponentials(builder, &wide, shift.as_ref(), &axes)?;
     let log = log_of_sum(builder, OP, &sum)?;
     let log = match &shift {
         Some(shift) => builder.add(&log, shift)?,
@@ -70,9 +65,8 @@ pub fn softmax<B: Builder + ?Sized>(
         return Ok(shares);
     }
     let wide = widened(builder, x)?;
-    let shifted = shifted(builder, &wide, &axes)?;
-    let exponentials = builder.exp(&shifted)?;
-    let sum = builder.sum(&exponentials, axes, KeepAxes::Keep)?;
+    let shift = shift(builder, &wide, &axes)?;
+    let [exponentials, sum] = exponentials(builder, &wide, shift.as_ref(), &axes)?;
     let shares = builder.div(&exponentials, &sum)?;
     narrowed(builder, &shares, dtype)
 }
@@ -92,7 +86,10 @@ pub fn log_softmax<B: Builder + ?Sized>(
         return Ok(shares);
     }
     let wide = widened(builder, x)?;
-    let shifted = shifted(builder, &wide, &axes)?;
+    let shifted = match shift(builder, &wide, &axes)? {
+        Some(shift) => builder.sub(&wide, &shift)?,
+        None => wide,
+    };
     let exponentials = builder.exp(&shifted)?;
     let sum = builder.sum(&exponentials, axes, KeepAxes::Keep)?;
     let log = builder.log(&sum)?;
@@ -119,16 +116,30 @@ fn shift<B: Builder + ?Sized>(
     if count(builder, x, axes) == 0 {
         return Ok(None);
     }
-    let largest = builder.max(x, axes.clone(), KeepAxes::Keep)?;
+    let x = builder.detached(x);
+    let largest = builder.max(&x, axes.clone(), KeepAxes::Keep)?;
     builder.floor(&largest).map(Some)
 }
 
-/// The operand less its shift.
-fn shifted<B: Builder + ?Sized>(builder: &mut B, x: &B::Value, axes: &Indices) -> Result<B::Value> {
-    match shift(builder, x, axes)? {
-        Some(shift) => builder.sub(x, &shift),
-        None => Ok(x.clone()),
-    }
+/// The exponentials of the operand less its shift, and their sums.
+fn exponentials<B: Builder + ?Sized>(
+    builder: &mut B,
+    x: &B::Value,
+    shift: Option<&B::Value>,
+    axes: &Indices,
+) -> Result<[B::Value; 2]> {
+    let shifted = match shift {
+        None => x.clone(),
+        Some(shift) => {
+            if let Some(both) = builder.exponentials_and_sums(x, shift, axes)? {
+                return Ok(both);
+            }
+            builder.sub(x, shift)?
+        }
+    };
+    let exponentials = builder.exp(&shifted)?;
+    let sums = builder.sum(&exponentials, axes.clone(), KeepAxes::Keep)?;
+    Ok([exponentials, sums])
 }
 
 /// The value where it is finite, else 0: an infinite shift would make NaN of infinities.

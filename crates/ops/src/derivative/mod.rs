@@ -102,6 +102,27 @@ pub fn transpose<B: Builder + ?Sized>(
     operands: &[Place<'_, B::Value>],
     cotangent: &B::Value,
 ) -> Result<Cotangents<B::Value>> {
+    let narrow = transpose_narrow(builder, primitive, operands, cotangent)?;
+    let places = operands.iter().zip(narrow);
+    places
+        .map(|(operand, cotangent)| match (operand, cotangent) {
+            (Place::Linear(meta), Some(narrow)) => spread(builder, &narrow, &meta.shape).map(Some),
+            (_, cotangent) => Ok(cotangent),
+        })
+        .collect()
+}
+
+/// As [`transpose`], but a cotangent that is the same along axes may have extent 1 there, or fewer axes: it stands for
+/// what it stretches to.
+///
+/// # Errors
+/// As [`transpose`].
+pub fn transpose_narrow<B: Builder + ?Sized>(
+    builder: &mut B,
+    primitive: &Primitive,
+    operands: &[Place<'_, B::Value>],
+    cotangent: &B::Value,
+) -> Result<Cotangents<B::Value>> {
     match primitive {
         Primitive::Elementwise(row) => elementwise::transpose(builder, row, operands, cotangent),
         Primitive::Analytic(row) => Err(not_linear(Primitive::from(row.clone()).name())),

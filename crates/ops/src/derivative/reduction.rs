@@ -139,7 +139,7 @@ fn product<B: Builder + ?Sized>(
     }
 }
 
-/// The cotangent of a linear reduction's operand.
+/// The cotangent of a linear reduction's operand, not yet stretched over the axes that were reduced.
 pub(super) fn transpose<B: Builder + ?Sized>(
     b: &mut B,
     row: &Reduction,
@@ -154,12 +154,12 @@ pub(super) fn transpose<B: Builder + ?Sized>(
             let kept = with_kept(&meta.shape, axes);
             let shape = b.meta(ct).shape;
             // A number stretches as it is.
-            let ct = if shape.rank() == 0 || shape[..] == kept[..] {
+            let narrow = if shape.rank() == 0 || shape[..] == kept[..] {
                 ct.clone()
             } else {
                 b.reshape(ct, &kept[..])?
             };
-            Ok([Some(b.stretch(&ct, &meta.shape)?)].into_iter().collect())
+            Ok([Some(narrow)].into_iter().collect())
         }
         _ => Err(not_linear(Primitive::from(row.clone()).name())),
     }
