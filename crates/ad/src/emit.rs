@@ -114,16 +114,24 @@ pub(super) fn record<'a>(
     output: &'a Variable,
     level: Level,
 ) -> Result<Option<Derivative>> {
-    // One by one: a list that is collected is moved, which takes as long as all else here.
-    let mut operands: SmallVec<[(Recorded<'_>, Option<Recorded<'_>>); 3]> = SmallVec::new();
-    for (place, x) in inputs.iter().enumerate() {
-        let node = match x.at(level) {
+    let operand = |place: usize| {
+        let node = match inputs[place].at(level) {
             Some(Derivative::Node(node)) => Some(Recorded::Linear(Cow::Borrowed(node))),
             _ => None,
         };
-        operands.push((known(place), node));
+        (known(place), node)
+    };
+    let recorder = &mut Recorder { autodiff };
+    let output = Recorded::below(output);
+    // Nearly all have one operand or two, for which no list is made.
+    match inputs.len() {
+        1 => linearised(recorder, primitive, &[operand(0)], &output),
+        2 => linearised(recorder, primitive, &[operand(0), operand(1)], &output),
+        many => {
+            let operands: Vec<_> = (0..many).map(operand).collect();
+            linearised(recorder, primitive, &operands, &output)
+        }
     }
-    linearised(&mut Recorder { autodiff }, primitive, &operands, &Recorded::below(output))
 }
 
 /// The node of a step's result, whose operands are as the recorder knows them and have these tangents.

@@ -9,10 +9,10 @@ use std::sync::{
 };
 
 use smallvec::SmallVec;
-use tenferro_ops::Meta;
+use tenferro_ops::{Described, Meta};
 use tenferro_tensor::{Elementwise, Primitive, Result, Tensor};
 
-use crate::{Variable, function::Applied};
+use crate::{Variable, function::Applied, recorder::Recorded};
 
 /// A tangent on the tape.
 pub(super) struct Node {
@@ -43,21 +43,11 @@ pub(super) enum Step {
     Function(Box<Applied>),
 }
 
-/// The operands of a linear step.
-pub(super) type Edges = SmallVec<[Edge; 2]>;
+/// The operands of a linear step: what is known, and tangents.
+pub(super) type Edges = SmallVec<[Recorded<'static>; 2]>;
 
 /// What nodes came from, of which few have many.
 pub(super) type Parents = SmallVec<[Arc<Node>; 4]>;
-
-/// An operand of a linear step.
-pub(super) enum Edge {
-    /// A value that no level differentiates.
-    Plain(Tensor),
-    /// A value of the levels below.
-    Known(Variable),
-    /// A tangent.
-    Linear(Arc<Node>),
-}
 
 /// What is called with a gradient on its way.
 #[derive(Clone)]
@@ -83,6 +73,7 @@ impl Node {
         Self::new(Meta::of(value), Step::Leaf(Mutex::new(None)))
     }
 
+    #[inline]
     pub(super) fn linear(primitive: Primitive, edges: Edges, meta: Meta) -> Self {
         Self::new(meta, Step::Linear(primitive, edges))
     }
@@ -95,6 +86,7 @@ impl Node {
         Self::new(meta, Step::Result(of, place))
     }
 
+    #[inline]
     fn new(meta: Meta, step: Step) -> Self {
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         Self { meta, number, step, hooks: OnceLock::new() }
@@ -119,10 +111,8 @@ impl Node {
     /// Whether a gradient that is the same along axes need not be stretched: a multiplication or division by all elements
     /// of a factor stretches it, and no hook sees it.
     pub(super) fn takes_narrow(&self) -> bool {
-        let is_factor = |edge: &Edge| match edge {
-            Edge::Plain(factor) => *factor.shape() == self.meta.shape,
-            Edge::Known(factor) => *factor.shape() == self.meta.shape,
-            Edge::Linear(_) => false,
+        let is_factor = |edge: &Recorded<'_>| {
+            !matches!(edge, Recorded::Linear(_)) && *edge.shape() == self.meta.shape
         };
         match &self.step {
             Step::Linear(Primitive::Elementwise(Elementwise::Mul | Elementwise::Div), edges) => {
@@ -169,8 +159,8 @@ impl Node {
             Step::Leaf(_) => {}
             Step::Linear(_, edges) => {
                 while let Some(edge) = edges.pop() {
-                    if let Edge::Linear(node) = edge {
-                        into.push(node);
+                    if let Recorded::Linear(node) = edge {
+                        into.push(node.into_owned());
                     }
                 }
             }

@@ -9,7 +9,7 @@ use tenferro_tensor::{AsOperand, DType, Operand, Primitive, Result, Shape, Tenso
 use crate::{
     Autodiff, Variable,
     emit::emit,
-    node::{Edge, Edges, Node},
+    node::{Edges, Node},
 };
 
 /// A builder that computes with what the levels below know and records operations on tangents. Without tangents it only
@@ -58,6 +58,16 @@ impl<'a> Recorded<'a> {
         }
     }
 
+    /// The same value, lent.
+    pub(super) fn lent(&self) -> Recorded<'_> {
+        match self {
+            Recorded::Plain(tensor) => Recorded::Plain(Cow::Borrowed(tensor)),
+            Recorded::Known(variable) => Recorded::Known(Cow::Borrowed(variable)),
+            Recorded::Linear(node) => Recorded::Linear(Cow::Borrowed(node)),
+            Recorded::Unseen(meta) => Recorded::Unseen(meta),
+        }
+    }
+
     /// What is known as a variable.
     pub(super) fn to_variable(&self, autodiff: &Autodiff) -> Variable {
         match self {
@@ -65,15 +75,6 @@ impl<'a> Recorded<'a> {
             Recorded::Known(variable) => Variable::clone(variable),
             Recorded::Unseen(_) => unreachable!("{ASKED_FOR}"),
             Recorded::Linear(_) => unreachable!("{TANGENT}"),
-        }
-    }
-
-    fn to_edge(&self) -> Edge {
-        match self {
-            Recorded::Plain(tensor) => Edge::Plain(Tensor::clone(tensor)),
-            Recorded::Known(variable) => Edge::Known(Variable::clone(variable)),
-            Recorded::Linear(node) => Edge::Linear(Arc::clone(node)),
-            Recorded::Unseen(_) => unreachable!("{ASKED_FOR}"),
         }
     }
 }
@@ -87,7 +88,7 @@ impl From<Variable> for Recorded<'_> {
     }
 }
 
-impl Described for &Recorded<'_> {
+impl Described for Recorded<'_> {
     fn dtype(&self) -> DType {
         match self {
             Recorded::Plain(tensor) => tensor.dtype(),
@@ -107,11 +108,35 @@ impl Described for &Recorded<'_> {
     }
 }
 
+impl<'a> Recorder<'a> {
+    /// The result of a primitive on values without a tangent.
+    fn computed(&self, primitive: Primitive, inputs: &[&Recorded<'_>]) -> Result<Recorded<'a>> {
+        let mut operands: SmallVec<[Operand<'_>; 3]> = SmallVec::new();
+        for input in inputs {
+            if let Recorded::Plain(tensor) = input {
+                operands.push(tensor.as_operand());
+            }
+        }
+        if operands.len() == inputs.len() {
+            let value = self.autodiff.apply(&primitive, &operands)?;
+            return Ok(Recorded::Plain(Cow::Owned(value)));
+        }
+        let variables: SmallVec<[Variable; 3]> =
+            inputs.iter().map(|input| input.to_variable(self.autodiff)).collect();
+        let variables: SmallVec<[&Variable; 3]> = variables.iter().collect();
+        emit(self.autodiff, primitive, &variables).map(Recorded::from)
+    }
+}
+
 impl<'a> Builder for Recorder<'a> {
     type Value = Recorded<'a>;
 
     fn meta(&self, value: &Recorded<'a>) -> Meta {
-        Meta::of(&value)
+        Meta::of(value)
+    }
+
+    fn is_of_shape(&self, value: &Recorded<'a>, shape: &Shape) -> bool {
+        value.shape() == shape
     }
 
     fn constant(&mut self, tensor: Tensor) -> Recorded<'a> {
@@ -119,30 +144,25 @@ impl<'a> Builder for Recorder<'a> {
     }
 
     fn emit(&mut self, primitive: Primitive, inputs: &[&Recorded<'a>]) -> Result<Recorded<'a>> {
-        let mut operands: SmallVec<[Operand<'_>; 3]> = SmallVec::new();
-        let mut is_known = true;
-        for input in inputs {
-            match input {
-                Recorded::Plain(tensor) => operands.push(tensor.as_operand()),
-                Recorded::Known(_) => {}
-                Recorded::Linear(_) => is_known = false,
-                Recorded::Unseen(_) => unreachable!("{ASKED_FOR}"),
+        let plain = |value: Tensor| Recorded::Plain(Cow::Owned(value));
+        // Nearly all have one operand or two.
+        match inputs {
+            [Recorded::Plain(x)] => {
+                return self.autodiff.apply(&primitive, &[x.as_operand()]).map(plain);
             }
+            [Recorded::Plain(x), Recorded::Plain(y)] => {
+                let operands = [x.as_operand(), y.as_operand()];
+                return self.autodiff.apply(&primitive, &operands).map(plain);
+            }
+            _ => {}
         }
-        if operands.len() == inputs.len() {
-            let value = self.autodiff.apply(&primitive, &operands)?;
-            return Ok(Recorded::Plain(Cow::Owned(value)));
-        }
-        if is_known {
-            let variables: SmallVec<[Variable; 3]> =
-                inputs.iter().map(|input| input.to_variable(self.autodiff)).collect();
-            let variables: SmallVec<[&Variable; 3]> = variables.iter().collect();
-            return emit(self.autodiff, primitive, &variables).map(Recorded::from);
+        if !inputs.iter().any(|input| matches!(input, Recorded::Linear(_))) {
+            return self.computed(primitive, inputs);
         }
         let meta = infer(&primitive, inputs)?;
         let mut edges = Edges::new();
         for input in inputs {
-            edges.push(input.to_edge());
+            edges.push(input.lent().into_owned());
         }
         Ok(Recorded::Linear(Cow::Owned(Arc::new(Node::linear(primitive, edges, meta)))))
     }

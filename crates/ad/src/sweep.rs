@@ -1,6 +1,6 @@
 //! The backward sweep: from results to leaves, each step transposed once.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use smallvec::SmallVec;
 use tenferro_ops::{
@@ -11,7 +11,7 @@ use tenferro_tensor::{Primitive, Result};
 
 use crate::{
     Autodiff, Variable,
-    node::{Edge, Node, Step},
+    node::{Node, Step},
     recorder::{Recorded, Recorder},
     variable::check_like,
 };
@@ -65,7 +65,7 @@ type Reached = (Arc<Node>, Gradients);
 
 impl Sweep<'_> {
     /// Passes all gradients on until they have reached the leaves.
-    fn run(mut self) -> Result<Leaves> {
+    fn run(&mut self) -> Result<Leaves> {
         let mut leaves = Leaves::new();
         while let Some((node, mut gradients)) = self.pop() {
             match node.step() {
@@ -101,7 +101,7 @@ impl Sweep<'_> {
     /// that.
     fn whole(&self, node: &Node, mut gradient: Gradient) -> Result<Gradient> {
         let shape = &node.meta().shape;
-        if (&gradient).shape() != shape {
+        if gradient.shape() != shape {
             if node.takes_narrow() {
                 return Ok(gradient);
             }
@@ -125,8 +125,8 @@ impl Sweep<'_> {
     fn reach(&mut self, node: Arc<Node>, place: usize, gradient: Gradient) -> Result<()> {
         let mut recorder = Recorder { autodiff: self.autodiff };
         let (_, gradients) = self.reached(node);
-        if gradients.len() <= place {
-            gradients.resize(place + 1, None);
+        while gradients.len() <= place {
+            gradients.push(None);
         }
         let sum = match gradients[place].take() {
             None => gradient,
@@ -165,30 +165,20 @@ impl Sweep<'_> {
     fn turn_around(
         &mut self,
         primitive: &Primitive,
-        edges: &[Edge],
+        edges: &[Recorded<'static>],
         gradient: &Gradient,
     ) -> Result<()> {
-        // What is known has a place before the places that refer to it.
-        let mut known: SmallVec<[Option<Recorded<'_>>; 3]> = SmallVec::new();
-        for edge in edges {
-            known.push(match edge {
-                Edge::Plain(tensor) => Some(Recorded::Plain(Cow::Borrowed(tensor))),
-                Edge::Known(variable) => Some(Recorded::Known(Cow::Borrowed(variable))),
-                Edge::Linear(_) => None,
-            });
-        }
         let mut places: SmallVec<[Place<'_, Recorded<'_>>; 3]> = SmallVec::new();
-        for (edge, known) in edges.iter().zip(&known) {
-            match (edge, known) {
-                (Edge::Linear(node), _) => places.push(Place::Linear(node.meta())),
-                (_, Some(known)) => places.push(Place::Known(known)),
-                _ => unreachable!("invariant: an edge is known or linear"),
-            }
+        for edge in edges {
+            places.push(match edge {
+                Recorded::Linear(node) => Place::Linear(node.meta()),
+                known => Place::Known(known),
+            });
         }
         let mut recorder = Recorder { autodiff: self.autodiff };
         let cotangents = derivative::transpose_narrow(&mut recorder, primitive, &places, gradient)?;
         for (edge, cotangent) in edges.iter().zip(cotangents) {
-            if let (Edge::Linear(node), Some(cotangent)) = (edge, cotangent) {
+            if let (Recorded::Linear(node), Some(cotangent)) = (edge, cotangent) {
                 self.reach(Arc::clone(node), 0, cotangent.into_owned())?;
             }
         }

@@ -6,8 +6,8 @@
 
 use smallvec::SmallVec;
 use tenferro_tensor::{
-    AsOperand, Exponentials, Indices, Operand, Primitive, Result, Structural, Tensor, TensorView,
-    Vocabulary, vocabulary,
+    AsOperand, Exponentials, Indices, Operand, Primitive, Result, Shape, Structural, Tensor,
+    TensorView, Vocabulary, vocabulary,
 };
 
 use crate::Meta;
@@ -19,6 +19,11 @@ pub trait Builder {
 
     /// The dtype and shape of a value.
     fn meta(&self, value: &Self::Value) -> Meta;
+
+    /// Whether a value has this shape.
+    fn is_of_shape(&self, value: &Self::Value, shape: &Shape) -> bool {
+        self.meta(value).shape == *shape
+    }
 
     /// A value known now.
     fn constant(&mut self, tensor: Tensor) -> Self::Value;

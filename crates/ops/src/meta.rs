@@ -19,6 +19,18 @@ pub trait Described {
     fn shape(&self) -> &Shape;
 }
 
+impl<D: Described> Described for &D {
+    #[inline]
+    fn dtype(&self) -> DType {
+        D::dtype(self)
+    }
+
+    #[inline]
+    fn shape(&self) -> &Shape {
+        D::shape(self)
+    }
+}
+
 impl Described for Meta {
     fn dtype(&self) -> DType {
         self.dtype

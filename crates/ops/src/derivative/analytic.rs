@@ -147,7 +147,7 @@ fn angle<B: Builder + ?Sized>(b: &mut B, point: &Point<'_, B::Value>) -> Result<
     let square = b.add(&xx, &yy)?;
     let turn = b.div(&across, &square)?;
     let shape = b.meta(point.output).shape;
-    spread(b, &turn, &shape)
+    spread(b, turn, &shape)
 }
 
 /// `d x^p = p x^(p-1) dx + x^p log(x) dp`, without what is not a number at 0.
@@ -184,5 +184,5 @@ fn power<B: Builder + ?Sized>(b: &mut B, point: &Point<'_, B::Value>) -> Result<
     let tangent =
         sum_of(b, [by_base, by_exponent])?.expect("invariant: some operand has a tangent");
     let shape = b.meta(point.output).shape;
-    spread(b, &tangent, &shape)
+    spread(b, tangent, &shape)
 }

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use tenferro_tensor::{Convolution, ConvolutionAxis, Indices, Result};
 
-use super::{Cotangents, Place, conjugate, not_linear, zeros};
+use super::{Cotangents, Place, conjugate, cotangents, not_linear, zeros};
 use crate::{Build, Builder, Meta};
 
 /// The cotangent of the operand that is linear.
@@ -21,7 +21,7 @@ pub(super) fn transpose<B: Builder + ?Sized>(
             } else {
                 by_operand(b, convolution, x, kernel, ct)?
             };
-            Ok([Some(back), None].into_iter().collect())
+            Ok(cotangents([Some(back), None]))
         }
         [Place::Known(x), Place::Linear(kernel)] => {
             let x_meta = b.meta(x);
@@ -30,7 +30,7 @@ pub(super) fn transpose<B: Builder + ?Sized>(
             } else {
                 by_kernel(b, convolution, x, kernel, ct)?
             };
-            Ok([None, Some(back)].into_iter().collect())
+            Ok(cotangents([None, Some(back)]))
         }
         _ => Err(not_linear("convolve")),
     }

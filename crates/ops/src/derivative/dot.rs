@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use tenferro_tensor::{BatchPosition, Conjugation, Contraction, Dot, Indices, Result};
 
-use super::{Cotangents, Place, Point, convolution, not_linear, sum_of};
+use super::{Cotangents, Place, Point, convolution, cotangents, not_linear, sum_of};
 use crate::{Build, Builder, Meta};
 
 /// The tangent of a contraction: of each operand with the other.
@@ -12,13 +12,10 @@ pub(super) fn jvp<B: Builder + ?Sized>(
     row: &Dot,
     point: &Point<'_, B::Value>,
 ) -> Result<B::Value> {
-    let product = row.clone();
-    let lhs = point.tangents[0]
-        .map(|t| b.emit(product.clone().into(), &[t, point.inputs[1]]))
-        .transpose()?;
-    let rhs = point.tangents[1]
-        .map(|t| b.emit(product.clone().into(), &[point.inputs[0], t]))
-        .transpose()?;
+    let lhs =
+        point.tangents[0].map(|t| b.emit(row.clone().into(), &[t, point.inputs[1]])).transpose()?;
+    let rhs =
+        point.tangents[1].map(|t| b.emit(row.clone().into(), &[point.inputs[0], t])).transpose()?;
     Ok(sum_of(b, [lhs, rhs])?.expect("invariant: some operand has a tangent"))
 }
 
@@ -46,7 +43,7 @@ pub(super) fn transpose<B: Builder + ?Sized>(
                 own_first: true,
                 batch: contraction.batch,
             };
-            Ok([Some(sides.turned(b, lhs, rhs, ct)?), None].into_iter().collect())
+            Ok(cotangents([Some(sides.turned(b, lhs, rhs, ct)?), None]))
         }
         [Place::Known(lhs), Place::Linear(rhs)] => {
             let sides = Sides {
@@ -57,7 +54,7 @@ pub(super) fn transpose<B: Builder + ?Sized>(
                 own_first: false,
                 batch: contraction.batch,
             };
-            Ok([None, Some(sides.turned(b, rhs, lhs, ct)?)].into_iter().collect())
+            Ok(cotangents([None, Some(sides.turned(b, rhs, lhs, ct)?)]))
         }
         _ => Err(not_linear("dot_general")),
     }

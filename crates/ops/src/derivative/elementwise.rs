@@ -94,7 +94,7 @@ pub(super) fn jvp<B: Builder + ?Sized>(
         Elementwise::Convert { dtype } => t[0].map(|t| b.convert(t, *dtype)).transpose()?,
     };
     let shape = b.meta(y).shape;
-    tangent.map(|tangent| spread(b, &tangent, &shape)).transpose()
+    tangent.map(|tangent| spread(b, tangent, &shape)).transpose()
 }
 
 /// `Re(conj(sign x) t)`: the change of a magnitude, 0 at 0.
@@ -180,29 +180,30 @@ pub(super) fn transpose<B: Builder + ?Sized>(
     operands: &[Place<'_, B::Value>],
     ct: &B::Value,
 ) -> Result<Cotangents<B::Value>> {
-    let through: Cotangents<B::Value> = match (row, operands) {
-        (Elementwise::Add, _) => [Some(ct.clone()), Some(ct.clone())].into_iter().collect(),
-        (Elementwise::Sub, [_, rhs]) => {
-            let negative = match rhs {
-                Place::Linear(_) => Some(b.neg(ct)?),
-                Place::Known(_) => None,
-            };
-            [Some(ct.clone()), negative].into_iter().collect()
+    let is_linear = |place: usize| matches!(operands.get(place), Some(Place::Linear(_)));
+    let through: [Option<B::Value>; 3] = match (row, operands) {
+        (Elementwise::Add, _) => {
+            let each = |place| is_linear(place).then(|| ct.clone());
+            [each(0), each(1), None]
+        }
+        (Elementwise::Sub, _) => {
+            let negative = if is_linear(1) { Some(b.neg(ct)?) } else { None };
+            [is_linear(0).then(|| ct.clone()), negative, None]
         }
         (Elementwise::Mul, [Place::Linear(_), Place::Known(factor)]) => {
             let factor = conjugate(b, factor)?;
-            [Some(b.mul(ct, &factor)?), None].into_iter().collect()
+            [Some(b.mul(ct, &factor)?), None, None]
         }
         (Elementwise::Mul, [Place::Known(factor), Place::Linear(_)]) => {
             let factor = conjugate(b, factor)?;
-            [None, Some(b.mul(ct, &factor)?)].into_iter().collect()
+            [None, Some(b.mul(ct, &factor)?), None]
         }
         (Elementwise::Div, [Place::Linear(_), Place::Known(divisor)]) => {
             let divisor = conjugate(b, divisor)?;
-            [Some(b.div(ct, &divisor)?), None].into_iter().collect()
+            [Some(b.div(ct, &divisor)?), None, None]
         }
-        (Elementwise::Neg, _) => [Some(b.neg(ct)?)].into_iter().collect(),
-        (Elementwise::Conj, _) => [Some(conjugate(b, ct)?)].into_iter().collect(),
+        (Elementwise::Neg, _) => [Some(b.neg(ct)?), None, None],
+        (Elementwise::Conj, _) => [Some(conjugate(b, ct)?), None, None],
         (Elementwise::Select, [Place::Known(predicate), on_true, on_false]) => {
             let zero = number(b, b.meta(ct).dtype, 0.0)?;
             let on_true = match on_true {
@@ -213,10 +214,10 @@ pub(super) fn transpose<B: Builder + ?Sized>(
                 Place::Linear(_) => Some(b.select(predicate, &zero, ct)?),
                 Place::Known(_) => None,
             };
-            [None, on_true, on_false].into_iter().collect()
+            [None, on_true, on_false]
         }
         (Elementwise::Real, [Place::Linear(from)]) => {
-            [Some(b.convert(ct, from.dtype)?)].into_iter().collect()
+            [Some(b.convert(ct, from.dtype)?), None, None]
         }
         (Elementwise::Imag, [Place::Linear(from)]) => {
             let zero = number(b, b.meta(ct).dtype, 0.0)?;
@@ -226,21 +227,21 @@ pub(super) fn transpose<B: Builder + ?Sized>(
                 // Reals have no imaginary part that could change.
                 b.mul(ct, &zero)?
             };
-            [Some(back)].into_iter().collect()
+            [Some(back), None, None]
         }
-        (Elementwise::Complex, _) => [Some(b.real(ct)?), Some(b.imag(ct)?)].into_iter().collect(),
+        (Elementwise::Complex, _) => [Some(b.real(ct)?), Some(b.imag(ct)?), None],
         // To reals and back: dropping the imaginary part is turned around by a zero one.
         (Elementwise::Convert { .. }, [Place::Linear(from)]) => {
-            [Some(b.convert(ct, from.dtype)?)].into_iter().collect()
+            [Some(b.convert(ct, from.dtype)?), None, None]
         }
         _ => return Err(not_linear(Primitive::from(row.clone()).name())),
     };
-    operands
-        .iter()
-        .zip(through)
-        .map(|(operand, through)| match (operand, through) {
-            (Place::Linear(meta), Some(ct)) => gathered(b, &ct, &meta.shape).map(Some),
-            _ => Ok(None),
-        })
-        .collect()
+    let mut cotangents = Cotangents::new();
+    for (operand, through) in operands.iter().zip(through) {
+        cotangents.push(match (operand, through) {
+            (Place::Linear(meta), Some(ct)) => Some(gathered(b, ct, &meta.shape)?),
+            _ => None,
+        });
+    }
+    Ok(cotangents)
 }

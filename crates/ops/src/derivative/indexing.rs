@@ -6,7 +6,7 @@ use tenferro_tensor::{
     Primitive, Result, ScatterMode, Shape, Tensor, dispatch,
 };
 
-use super::{Cotangents, Place, Point, not_linear, number, zeros};
+use super::{Cotangents, Place, Point, cotangents, not_linear, number, zeros};
 use crate::{Build, Builder};
 
 /// The tangent of an indexing row's result.
@@ -69,7 +69,7 @@ pub(super) fn transpose<B: Builder + ?Sized>(
     operands: &[Place<'_, B::Value>],
     ct: &B::Value,
 ) -> Result<Cotangents<B::Value>> {
-    let one = |value: B::Value| Ok([Some(value)].into_iter().collect());
+    let one = |value: B::Value| Ok(cotangents([Some(value)]));
     match (row, operands) {
         (Indexing::Slice { starts, strides, .. }, [Place::Linear(meta)]) => {
             let picked = b.meta(ct).shape;
@@ -99,7 +99,7 @@ pub(super) fn transpose<B: Builder + ?Sized>(
         (Indexing::DynamicSlice { mode, .. }, [Place::Linear(meta), Place::Known(starts)]) => {
             let nothing = zeros(b, meta)?;
             let back = b.dynamic_update(&nothing, ct, starts, *mode)?;
-            Ok([Some(back), None].into_iter().collect())
+            Ok(cotangents([Some(back), None]))
         }
         (Indexing::DynamicUpdate { mode }, [x, update, Place::Known(starts)]) => {
             let meta = update.meta(b);
@@ -114,7 +114,7 @@ pub(super) fn transpose<B: Builder + ?Sized>(
                 Place::Known(_) => None,
                 Place::Linear(_) => Some(b.dynamic_slice(ct, starts, &meta.shape[..], *mode)?),
             };
-            Ok([to_x, to_update, None].into_iter().collect())
+            Ok(cotangents([to_x, to_update, None]))
         }
         (Indexing::Gather { gathering, mode }, [Place::Linear(meta), Place::Known(indices)]) => {
             let nothing = zeros(b, meta)?;
@@ -127,7 +127,7 @@ pub(super) fn transpose<B: Builder + ?Sized>(
             let sum = Placement::Combine(Combiner::Sum);
             let back =
                 b.scatter(&nothing, &indices, ct, gathering.clone(), sum, ScatterMode::Refuse)?;
-            Ok([Some(back), None].into_iter().collect())
+            Ok(cotangents([Some(back), None]))
         }
         (Indexing::Scatter { gathering, placement, mode }, [x, Place::Known(indices), updates]) => {
             scattered(b, (gathering, *placement, *mode), [x, updates], indices, ct)
@@ -184,7 +184,7 @@ fn scattered<B: Builder + ?Sized>(
             Some(picked)
         }
     };
-    Ok([to_x, None, to_updates].into_iter().collect())
+    Ok(cotangents([to_x, None, to_updates]))
 }
 
 /// The last start of a slice along each component of an index, shaped to broadcast against the indices.

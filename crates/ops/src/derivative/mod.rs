@@ -62,6 +62,15 @@ pub struct Point<'v, V> {
 /// The cotangents of a linear primitive's operands; `None` for known ones.
 pub type Cotangents<V> = SmallVec<[Option<V>; 3]>;
 
+/// These cotangents, one by one into their places: a list that is collected is moved.
+fn cotangents<V, const N: usize>(each: [Option<V>; N]) -> Cotangents<V> {
+    let mut cotangents = Cotangents::new();
+    for cotangent in each {
+        cotangents.push(cotangent);
+    }
+    cotangents
+}
+
 /// The tangent of a primitive's result, which is linear in the operands' tangents.
 ///
 /// `None` if the result does not depend on them smoothly: where no operand has a tangent, where the result is not a
@@ -102,14 +111,13 @@ pub fn transpose<B: Builder + ?Sized>(
     operands: &[Place<'_, B::Value>],
     cotangent: &B::Value,
 ) -> Result<Cotangents<B::Value>> {
-    let narrow = transpose_narrow(builder, primitive, operands, cotangent)?;
-    let places = operands.iter().zip(narrow);
-    places
-        .map(|(operand, cotangent)| match (operand, cotangent) {
-            (Place::Linear(meta), Some(narrow)) => spread(builder, &narrow, &meta.shape).map(Some),
-            (_, cotangent) => Ok(cotangent),
-        })
-        .collect()
+    let mut cotangents = transpose_narrow(builder, primitive, operands, cotangent)?;
+    for (operand, cotangent) in operands.iter().zip(&mut cotangents) {
+        if let (Place::Linear(meta), Some(narrow)) = (operand, cotangent.take()) {
+            *cotangent = Some(spread(builder, narrow, &meta.shape)?);
+        }
+    }
+    Ok(cotangents)
 }
 
 /// As [`transpose`], but a cotangent that is the same along axes may have extent 1 there, or fewer axes: it stands for
@@ -216,21 +224,21 @@ fn sum_of<B: Builder + ?Sized>(
 }
 
 /// A tangent in the shape of the result to which its operand was broadcast.
-fn spread<B: Builder + ?Sized>(builder: &mut B, x: &B::Value, shape: &Shape) -> Result<B::Value> {
-    if builder.meta(x).shape == *shape { Ok(x.clone()) } else { builder.stretch(x, shape) }
+fn spread<B: Builder + ?Sized>(builder: &mut B, x: B::Value, shape: &Shape) -> Result<B::Value> {
+    if builder.is_of_shape(&x, shape) { Ok(x) } else { builder.stretch(&x, shape) }
 }
 
 /// The transpose of broadcasting: a cotangent summed over the axes along which `shape` was stretched.
-fn gathered<B: Builder + ?Sized>(builder: &mut B, x: &B::Value, shape: &Shape) -> Result<B::Value> {
-    let wide = builder.meta(x).shape;
-    if wide == *shape {
-        return Ok(x.clone());
+fn gathered<B: Builder + ?Sized>(builder: &mut B, x: B::Value, shape: &Shape) -> Result<B::Value> {
+    if builder.is_of_shape(&x, shape) {
+        return Ok(x);
     }
+    let wide = builder.meta(&x).shape;
     let missing = wide.rank() - shape.rank();
     let stretched = |axis: &usize| *axis < missing || shape[axis - missing] != wide[*axis];
     let axes: Indices = (0..wide.rank()).filter(stretched).collect();
-    let summed = builder.sum(x, axes, KeepAxes::Drop)?;
-    if builder.meta(&summed).shape == *shape {
+    let summed = builder.sum(&x, axes, KeepAxes::Drop)?;
+    if builder.is_of_shape(&summed, shape) {
         Ok(summed)
     } else {
         builder.reshape(&summed, &shape[..])

@@ -5,7 +5,7 @@ use tenferro_tensor::{
     Combiner, Comparison, Indices, KeepAxes, Primitive, Reduction, Result, Shape,
 };
 
-use super::{Cotangents, Place, Point, conjugate, not_linear, number, scaled};
+use super::{Cotangents, Place, Point, conjugate, cotangents, not_linear, number, scaled};
 use crate::{Build, Builder};
 
 /// The tangent of a reduction's result.
@@ -159,7 +159,7 @@ pub(super) fn transpose<B: Builder + ?Sized>(
             } else {
                 b.reshape(ct, &kept[..])?
             };
-            Ok([Some(narrow)].into_iter().collect())
+            Ok(cotangents([Some(narrow)]))
         }
         _ => Err(not_linear(Primitive::from(row.clone()).name())),
     }

@@ -5,7 +5,7 @@ use tenferro_tensor::{
     Boundary, Comparison, DType, Direction, GatherMode, Primitive, Result, Scan, Sweep, Tensor,
 };
 
-use super::{Cotangents, Place, Point, not_linear, number};
+use super::{Cotangents, Place, Point, cotangents, not_linear, number};
 use crate::{Build, Builder, composite::take_along_axis};
 
 /// The tangent of a scan.
@@ -140,7 +140,7 @@ pub(super) fn transpose<B: Builder + ?Sized>(
                 Direction::Reverse => Direction::Forward,
             };
             let back = b.cumsum(ct, *axis, Sweep { direction, ..*sweep })?;
-            Ok([Some(back)].into_iter().collect())
+            Ok(cotangents([Some(back)]))
         }
         _ => Err(not_linear(Primitive::from(row.clone()).name())),
     }

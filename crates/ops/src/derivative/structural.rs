@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use tenferro_tensor::{Indices, KeepAxes, Padding, Result, Structural};
 
-use super::{Cotangents, Place, Point, not_linear, number, zeros};
+use super::{Cotangents, Place, Point, cotangents, not_linear, number, zeros};
 use crate::{Build, Builder};
 
 /// The tangent of a structural row's result.
@@ -56,7 +56,7 @@ pub(super) fn transpose<B: Builder + ?Sized>(
     operands: &[Place<'_, B::Value>],
     ct: &B::Value,
 ) -> Result<Cotangents<B::Value>> {
-    let one = |value: B::Value| Ok([Some(value)].into_iter().collect());
+    let one = |value: B::Value| Ok(cotangents([Some(value)]));
     match (row, operands) {
         (Structural::Transpose { permutation }, [Place::Linear(_)]) => {
             one(b.transpose(ct, inverse(permutation))?)
@@ -138,7 +138,7 @@ fn padded<B: Builder + ?Sized>(
         }
     };
     let to_x = matches!(x, Place::Linear(_)).then_some(inner);
-    Ok([to_x, to_value].into_iter().collect())
+    Ok(cotangents([to_x, to_value]))
 }
 
 /// The permutation that undoes another.

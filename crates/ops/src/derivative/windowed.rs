@@ -5,7 +5,7 @@ use tenferro_tensor::{
     Windowed,
 };
 
-use super::{Cotangents, Place, Point, not_linear, number, reduction, zeros};
+use super::{Cotangents, Place, Point, cotangents, not_linear, number, reduction, zeros};
 use crate::{Build, Builder, composite::take};
 
 /// The tangent of a reduction over windows.
@@ -72,7 +72,7 @@ pub(super) fn transpose<B: Builder + ?Sized>(
     };
     let places = b.meta(ct).shape;
     if places.elements() == 0 || meta.shape.elements() == 0 {
-        return Ok([Some(zeros(b, meta)?)].into_iter().collect());
+        return Ok(cotangents([Some(zeros(b, meta)?)]));
     }
     let zero = number(b, meta.dtype, 0.0)?;
     let spread: Vec<(isize, isize, usize)> =
@@ -89,5 +89,5 @@ pub(super) fn transpose<B: Builder + ?Sized>(
             WindowAxis { extent: moves.extent, stride: 1, dilation: moves.dilation, low, high }
         })
         .collect();
-    Ok([Some(b.reduce_window(&spread, Combiner::Sum, back)?)].into_iter().collect())
+    Ok(cotangents([Some(b.reduce_window(&spread, Combiner::Sum, back)?)]))
 }
