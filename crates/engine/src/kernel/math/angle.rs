@@ -1,10 +1,10 @@
-//! The reduction of an angle to the quarter turn nearest to it.
+//! The reduction of an angle to the quarter turn nearest to it, or to the half turn.
 //!
 //! `x = n pi / 2 + r` with `pi / 2` in three parts of 53 bits; fused multiply-adds make the first step exact. Holds up
 //! to [`FAR`]; angles beyond are rare, and left to the C library, whose reduction has as many bits of `pi`
 //! as they need, but for a few ulp where a huge angle is next to a quarter turn.
 
-use super::coefficients::{COS_F64, COS_NARROW, SIN_F64, SIN_NARROW};
+use super::coefficients::{COS_F64, COS_NARROW, SIN_F64, SIN_NARROW, SIN_WIDE_NARROW};
 use super::float::polynomial;
 
 /// Angles from here are left to the C library.
@@ -66,6 +66,31 @@ pub(super) fn reduced_narrow(x: f64) -> Reduced<f64> {
         (square * square).mul_add(polynomial!(square, COS_NARROW), (-0.5_f64).mul_add(square, 1.0));
     let sin = sin.copysign(if r == 0.0 { x } else { r });
     Reduced { quarters: rounded.to_bits(), sin, cos }
+}
+
+/// The sine of an angle that came from `f32`, to within 2^-27. That of a zero is that zero.
+///
+/// One polynomial for the whole half turn is less work than two for quarters, of which each element needs one.
+#[inline(always)]
+pub(super) fn sin_narrow(x: f64) -> f64 {
+    let rounded = x.mul_add(std::f64::consts::FRAC_1_PI, ROUNDER);
+    turned(x, rounded - ROUNDER, rounded)
+}
+
+/// The cosine of an angle that came from `f32`, to within 2^-27: the sine half of a half turn further.
+#[inline(always)]
+pub(super) fn cos_narrow(x: f64) -> f64 {
+    let rounded = x.mul_add(std::f64::consts::FRAC_1_PI, 0.5) + ROUNDER;
+    turned(x, (rounded - ROUNDER) - 0.5, rounded)
+}
+
+/// The sine of `x` less `turns` half turns, negated if the last bit of `rounded` is set.
+#[inline(always)]
+fn turned(x: f64, turns: f64, rounded: f64) -> f64 {
+    let first = (-turns).mul_add(2.0 * HALF_PI[0], x);
+    let r = (-turns).mul_add(2.0 * HALF_PI[1], first);
+    let value = r * polynomial!(r * r, SIN_WIDE_NARROW);
+    f64::from_bits(value.to_bits() ^ rounded.to_bits() << 63)
 }
 
 /// The sine of an angle as many quarter turns further.

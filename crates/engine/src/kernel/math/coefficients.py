@@ -76,6 +76,7 @@ def limit(f, at_zero):
 third, tiny = mpf(1) / 3, mpf(10) ** -4
 half_ln2 = log(2) / 2 * mpf("1.00001")
 quarter = (pi / 4 * mpf("1.00001")) ** 2
+half_turn = (pi / 2 * mpf("1.00001")) ** 2
 s_max = ((sqrt(2) - 1) / (sqrt(2) + 1) * mpf("1.00001")) ** 2
 
 EXP = (limit(lambda r: (expm1(r) - r) / r ** 2, mpf(1) / 2), -half_ln2, half_ln2,
@@ -90,6 +91,8 @@ SIN = (limit(lambda z: (sin(sqrt(z)) / sqrt(z) - 1) / z, -mpf(1) / 6), mpf(0), q
        lambda z: z + tiny, "(sin(r) / r - 1) / z, z = r^2, error of sin(r) / r")
 COS = (limit(lambda z: (cos(sqrt(z)) - 1 + z / 2) / z ** 2, mpf(1) / 24), mpf(0), quarter,
        lambda z: z ** 2 + tiny, "(cos(r) - 1 + z / 2) / z^2, z = r^2, error of cos(r)")
+SIN_WIDE = (limit(lambda z: sin(sqrt(z)) / sqrt(z), 1), mpf(0), half_turn,
+       lambda z: 1 / limit(lambda z: sin(sqrt(z)) / sqrt(z), 1)(z), "sin(r) / r, in r^2, for r up to pi / 2, relative error")
 ERF = (limit(lambda z: erf(sqrt(z)) / sqrt(z) - 1, 2 / sqrt(pi) - 1), mpf(0), mpf("1.0001"),
        lambda z: mpf(1), "erf(x) / x - 1, in x^2, for x up to 1")
 
@@ -102,7 +105,7 @@ ROWS = [
     ("EXP_F64", 64, EXP, 10), ("EXP2_F64", 64, EXP2, 10), ("LOG_F64", 64, LOG, 6), ("LOG_TAIL_F64", 64, LOG_TAIL, 7),
     ("SIN_F64", 64, SIN, 5), ("COS_F64", 64, COS, 5), ("ERF_F64", 64, ERF, 11), ("ERF_TAIL_F64", 64, tail("5.93"), 17),
     ("EXP_F32", 32, EXP, 5), ("EXP2_F32", 32, EXP2, 6), ("LOG_F32", 32, LOG, 2),
-    ("SIN_NARROW", 64, SIN, 2), ("COS_NARROW", 64, COS, 2), ("EXP2_NARROW", 64, EXP2, 6), ("LOG_NARROW", 64, LOG, 4),
+    ("SIN_WIDE_NARROW", 64, SIN_WIDE, 4), ("SIN_NARROW", 64, SIN, 2), ("COS_NARROW", 64, COS, 2), ("EXP2_NARROW", 64, EXP2, 6), ("LOG_NARROW", 64, LOG, 4),
     ("ERF_F32", 32, ERF, 6), ("ERF_TAIL_F32", 32, tail("3.93"), 7),
 ]
 

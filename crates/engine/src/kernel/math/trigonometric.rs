@@ -2,7 +2,7 @@
 
 use super::{
     Function,
-    angle::{FAR, Reduced, reduced, reduced_narrow, sin_of},
+    angle::{FAR, Reduced, cos_narrow, reduced, reduced_narrow, sin_narrow, sin_of},
 };
 
 /// The sine.
@@ -27,15 +27,14 @@ fn tan_of(Reduced { quarters, sin, cos }: Reduced<f64>) -> f64 {
 }
 
 macro_rules! trigonometric {
-    ($($Name:ident $method:ident |$angle:ident| $value:expr;)*) => {
+    ($($Name:ident $method:ident |$x:ident| $wide:expr, $narrow:expr;)*) => {
         $(
             impl Function<f64> for $Name {
                 const HAS_RARE: bool = true;
 
                 #[inline(always)]
-                fn call(x: f64) -> f64 {
-                    let $angle = reduced(x);
-                    $value
+                fn call($x: f64) -> f64 {
+                    $wide
                 }
 
                 #[inline(always)]
@@ -53,8 +52,8 @@ macro_rules! trigonometric {
 
                 #[inline(always)]
                 fn call(x: f32) -> f32 {
-                    let $angle = reduced_narrow(f64::from(x));
-                    $value as f32
+                    let $x = f64::from(x);
+                    $narrow as f32
                 }
 
                 #[inline(always)]
@@ -71,7 +70,7 @@ macro_rules! trigonometric {
 }
 
 trigonometric! {
-    Sin sin |angle| sin_of(angle);
-    Cos cos |angle| sin_of(quarter_further(angle));
-    Tan tan |angle| tan_of(angle);
+    Sin sin |x| sin_of(reduced(x)), sin_narrow(x);
+    Cos cos |x| sin_of(quarter_further(reduced(x))), cos_narrow(x);
+    Tan tan |x| tan_of(reduced(x)), tan_of(reduced_narrow(x));
 }
