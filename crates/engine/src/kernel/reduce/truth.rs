@@ -21,6 +21,9 @@ use crate::kernel::{
 const TILE: usize = 16 << 10;
 /// Into how many tiles, for each thread, a row of results is cut where there would be fewer.
 const TILES_PER_THREAD: usize = 2;
+/// Into how many parts, for each thread, other results are cut: bytes are asked in so little time that a thread that
+/// comes late, as all but the first do, should find most of its parts done.
+const PARTS_PER_THREAD: usize = 16;
 /// How many rows are gathered together, so that the results are loaded and stored once for all.
 const ROWS: usize = 8;
 /// How many results of a row make a block: some registers of them.
@@ -78,7 +81,11 @@ pub(super) fn answer(
         grant.share(plan.tiles(), plan.tile * count, |range| in_wide(Tiles { gather, range }));
     } else {
         let gather = Gather { plan, decisive, input, out };
-        grant.share(results, count, |range| in_wide(Results { gather, range }));
+        let part = results.div_ceil(grant.width() * PARTS_PER_THREAD).max(1);
+        grant.share(results.div_ceil(part), part * count, |range| {
+            let range = range.start * part..results.min(range.end * part);
+            in_wide(Results { gather, range });
+        });
     }
     true
 }
