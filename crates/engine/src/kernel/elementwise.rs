@@ -16,9 +16,10 @@ use tenferro_tensor::{
 
 use super::{
     Grant,
-    copy::{LINE, prefetch, stream},
+    copy::stream,
     function::Kernel,
     isa::Places,
+    share::ask,
     stream::{Streams, Writes},
 };
 
@@ -291,31 +292,16 @@ unsafe fn run_streamed(
     size: usize,
     range: Range<usize>,
 ) {
-    #[repr(C, align(64))]
-    struct Stage([MaybeUninit<u8>; stream::STAGE]);
-    let mut stage = Stage([const { MaybeUninit::uninit() }; stream::STAGE]);
-    let stage = NonNull::from(&mut stage.0).cast::<u8>();
-    let out = out.as_ptr();
-    let (most, mut at) = (stream::STAGE / size, range.start);
-    // So many that the next stage begins at a line.
-    let mut length = match out.align_offset(LINE) / size {
-        0 => most,
-        head => head,
-    };
-    while at < range.end {
-        length = length.min(range.end - at);
-        let inputs_there = places(inputs, at);
-        for (input, place) in inputs.iter().zip(inputs_there) {
-            for line in (0..length * input.dtype().size()).step_by(LINE) {
-                prefetch(place.as_ptr().wrapping_add(AHEAD + line));
+    let stage = if kernel.extra_cost > 0 { stream::SHORT_STAGE } else { stream::STAGE };
+    // SAFETY: the caller has so many elements everywhere, and the kernel writes as many as it is asked for.
+    unsafe {
+        stream::staged(out.as_ptr(), (range.len(), size), stage, |at, stage, length| {
+            let inputs_there = places(inputs, range.start + at);
+            for (input, place) in inputs.iter().zip(inputs_there) {
+                ask(place.as_ptr().wrapping_add(AHEAD), length * input.dtype().size());
             }
-        }
-        // SAFETY: the caller has so many elements there, and the stage has room for them.
-        unsafe {
             (kernel.run)(stage, &inputs_there, length, kernel.word);
-            stream::row(out.add((at - range.start) * size), stage.as_ptr(), length * size);
-        }
-        (at, length) = (at + length, most);
+        });
     }
     stream::finish();
 }

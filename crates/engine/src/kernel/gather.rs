@@ -2,7 +2,7 @@
 //!
 //! Elements are moved as plain bits, along the result's fast axis where that pays.
 
-use std::ops::Range;
+use std::{ops::Range, ptr::NonNull};
 
 use smallvec::SmallVec;
 use tenferro_tensor::{GatherMode, Gathering, Operand, OperandMut, Shape, Validation};
@@ -12,7 +12,7 @@ use super::{
     bits::{Bits, BitsVisitor, visit_bits},
     copy::stream,
     lookup::{BLOCK, Lookup, Picks},
-    share::{Elements, Target},
+    share::{Elements, Target, ask, ask_ahead},
     walk::{Axis, Walk},
 };
 
@@ -100,19 +100,84 @@ impl BitsVisitor for Picking<'_, '_> {
         let Picks { ref walk, indices, last, stride } = self.picks;
         let cost = 2 * size_of::<B>() + size_of::<i64>();
         let [to_step, with_step, own_step] = walk.strides();
+        let is_dense = [to_step, with_step, own_step] == [1, 0, 1];
+        let bytes = walk.elements() * size_of::<B>();
+        let streamed = stream::EXISTS && is_dense && bytes >= stream::RESULT_FROM;
         self.grant.share(walk.elements(), cost, |range| {
             for ([out, with, own], length) in walk.runs(range) {
-                for at in 0..length.cast_signed() {
-                    // SAFETY: the walk reaches the result's places and the indices, each place once, and an index that
-                    // is not negative stands for an element that is there.
-                    unsafe {
-                        let place = indices.at(own + at * own_step).read().min(last) as isize;
-                        let element = from.at(with + at * with_step + place * stride).read();
-                        to.at(out + at * to_step).write(element);
+                // SAFETY: the walk reaches the result's places and the indices, each place once, and an index that is
+                // not negative stands for an element that is there.
+                unsafe {
+                    let (to, indices) = (to.at(out), indices.at(own));
+                    let run = Run { from: from.at(with), indices, last, stride };
+                    if streamed && length * size_of::<B>() >= STREAMED_RUN {
+                        run.pick_streamed(to, length);
+                    } else if is_dense {
+                        run.pick(to, length, [1, 0, 1]);
+                    } else {
+                        run.pick(to, length, [to_step, with_step, own_step]);
                     }
                 }
             }
+            if streamed {
+                stream::finish();
+            }
         });
+    }
+}
+
+/// A run of picks. By value, since what lies in memory would be read again after each write.
+#[derive(Clone, Copy)]
+struct Run<B> {
+    from: NonNull<B>,
+    indices: NonNull<i64>,
+    last: i64,
+    stride: isize,
+}
+
+impl<B: Bits> Run<B> {
+    /// Picks the first elements of the run, by strides of the result, of the operand and of the indices.
+    ///
+    /// # Safety
+    /// There must be so many indices, which stand for elements that are there, and room for as many results.
+    #[inline(always)]
+    unsafe fn pick(
+        self,
+        to: NonNull<B>,
+        length: usize,
+        [to_step, with_step, own_step]: [isize; 3],
+    ) {
+        let Self { from, indices, last, stride } = self;
+        for at in 0..length.cast_signed() {
+            // SAFETY: the caller says so.
+            unsafe {
+                let place = indices.offset(at * own_step).read().min(last) as isize;
+                let element = from.offset(at * with_step + place * stride).read();
+                to.offset(at * to_step).write(element);
+            }
+        }
+    }
+
+    /// The same past the caches, where all strides but the operand's are 1 and that is 0.
+    ///
+    /// # Safety
+    /// As for [`Run::pick`].
+    unsafe fn pick_streamed(self, to: NonNull<B>, length: usize) {
+        // With as many picks as elements most lines are picked from; so they will be in the next run.
+        let picks_most = self.stride == 1 && self.last < length as i64;
+        let next = self.from.as_ptr().wrapping_offset((self.last + 1) as isize);
+        let count = (length, size_of::<B>());
+        // SAFETY: the caller says so.
+        unsafe {
+            stream::staged(to.as_ptr().cast(), count, stream::SHORT_STAGE, |at, stage, length| {
+                let indices = self.indices.add(at);
+                ask_ahead(indices.as_ptr(), length);
+                if picks_most {
+                    ask(next.wrapping_add(at), length);
+                }
+                Self { indices, ..self }.pick(stage.cast(), length, [1, 0, 1]);
+            });
+        }
     }
 }
 

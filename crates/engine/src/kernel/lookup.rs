@@ -14,12 +14,15 @@ use tenferro_tensor::{DType, Gathering, Operand, Scalar, Shape, Validation, disp
 
 use super::{
     Grant,
-    share::Elements,
+    share::{Elements, ask_ahead},
     walk::{Axis, Walk},
 };
 
 /// How many slices are looked up at a time.
 pub(super) const BLOCK: usize = 1024;
+
+/// How many indices are asked for at a time.
+const ASKED: usize = 64;
 
 /// The offset of a slice that is left out.
 pub(super) const LEFT_OUT: isize = isize::MIN;
@@ -127,14 +130,21 @@ impl<'a> Lookup<'a> {
         let [step, own_step] = self.numbers.strides();
         let mut number = 0;
         for ([offset, own], length) in self.numbers.runs(range) {
+            // SAFETY: the walk and the component reach indices of the operand only.
+            let first = unsafe { from.at(own + component.offset) };
             let mut each = |own_step: isize| {
-                for at in 0..length {
-                    let along = at.cast_signed();
-                    // SAFETY: the walk and the component reach indices of the operand only.
-                    let index =
-                        unsafe { from.at(own + along * own_step + component.offset).read() };
-                    let index = index.try_into().unwrap_or(i64::MAX);
-                    visit(number + at, offset + along * step, index);
+                for start in (0..length).step_by(ASKED) {
+                    ask_ahead(
+                        first.as_ptr().wrapping_offset(start.cast_signed() * own_step),
+                        ASKED,
+                    );
+                    for at in start..length.min(start + ASKED) {
+                        let along = at.cast_signed();
+                        // SAFETY: as above.
+                        let index = unsafe { first.offset(along * own_step).read() };
+                        let index = index.try_into().unwrap_or(i64::MAX);
+                        visit(number + at, offset + along * step, index);
+                    }
                 }
             };
             // Neighbours are read many at a time.

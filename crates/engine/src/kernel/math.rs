@@ -33,8 +33,8 @@ use tenferro_tensor::{Analytic, DType, bf16, f16};
 pub(super) use float::Float;
 
 use super::{
-    copy::{LINE, prefetch},
     isa::{Isa, Loop, Places, Run, Word, compiled},
+    share::ask,
 };
 
 /// A function of one float as a straight line, but for rare arguments.
@@ -127,9 +127,7 @@ const AHEAD: usize = 2048;
 /// Asks for the lines of a block ahead of this one, which may lie outside of the operand.
 #[inline(always)]
 fn ask_ahead<T>(block: *const T) {
-    for line in (0..BLOCK * size_of::<T>()).step_by(LINE) {
-        prefetch(block.cast::<u8>().wrapping_add(AHEAD + line));
-    }
+    ask(block.wrapping_byte_add(AHEAD), BLOCK);
 }
 
 /// The exponentials of a block, to be inlined into loops that do more with them. Only right with fused multiply-add.

@@ -50,6 +50,23 @@ pub(crate) fn pays(bytes: usize) -> bool {
     bytes >= 2 * BYTES_PER_THREAD
 }
 
+/// How many bytes ahead of a loop memory is asked for that it would wait for in spite of what the CPU foresees.
+const AHEAD: usize = 4096;
+
+/// Asks for the lines of `length` elements ahead of those from `first` on, which may lie outside of an operand.
+#[inline(always)]
+pub(super) fn ask_ahead<T>(first: *const T, length: usize) {
+    ask(first.wrapping_byte_add(AHEAD), length);
+}
+
+/// Asks for the lines of `length` elements from `first` on, which may lie outside of an operand.
+#[inline(always)]
+pub(super) fn ask<T>(first: *const T, length: usize) {
+    for line in (0..length * size_of::<T>()).step_by(LINE) {
+        prefetch(first.wrapping_byte_add(line).cast());
+    }
+}
+
 /// The elements of an input, reachable from every thread of a fan-out.
 #[derive(Clone, Copy)]
 pub(super) struct Elements<T>(NonNull<T>);
@@ -67,10 +84,7 @@ impl<T> Elements<T> {
     /// Asks for the lines of `length` elements from an offset on, which may lie outside of the operand.
     #[inline(always)]
     pub(super) fn prefetch(self, offset: isize, length: usize) {
-        let first = self.0.as_ptr().wrapping_offset(offset).cast::<u8>();
-        for line in (0..length * size_of::<T>()).step_by(LINE) {
-            prefetch(first.wrapping_add(line));
-        }
+        ask(self.0.as_ptr().wrapping_offset(offset), length);
     }
 
     /// The element at an offset.
