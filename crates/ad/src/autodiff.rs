@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use tenferro_ops::{Builder, CustomOp, Engine, Input, Meta, Op, Region, Results};
-use tenferro_tensor::{
-    Error, Exponentials, Indices, Operand, Primitive, Result, Tensor, Vocabulary,
-};
+use tenferro_tensor::{Exponentials, Indices, Operand, Primitive, Result, Tensor, Vocabulary};
 
 use crate::{
     Variable,
-    emit::{emit, highest},
+    emit::{Operation, emit, highest},
     exponentials,
 };
 
@@ -25,7 +23,7 @@ pub struct Autodiff {
 /// An engine of which each call gets a clone.
 trait Witness: Send + Sync {
     fn apply(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor>;
-    fn custom(&self, op: Arc<dyn CustomOp>, inputs: &[Operand<'_>]) -> Result<Tensor>;
+    fn custom(&self, op: &Arc<dyn CustomOp>, inputs: &[Operand<'_>]) -> Result<Tensor>;
     fn exponentials(&self, exponentials: &Exponentials, x: &Operand<'_>) -> Result<Option<Tensor>>;
     fn run_region(&self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results>;
 }
@@ -38,10 +36,10 @@ impl<E: Engine + Clone> Witness for E {
         }
     }
 
-    fn custom(&self, op: Arc<dyn CustomOp>, inputs: &[Operand<'_>]) -> Result<Tensor> {
+    fn custom(&self, op: &Arc<dyn CustomOp>, inputs: &[Operand<'_>]) -> Result<Tensor> {
         let mut engine = self.clone();
         let engine: &mut dyn Engine = &mut engine;
-        engine.execute(&Op::Custom(op), inputs)
+        engine.execute(&Op::Custom(Arc::clone(op)), inputs)
     }
 
     fn exponentials(&self, exponentials: &Exponentials, x: &Operand<'_>) -> Result<Option<Tensor>> {
@@ -73,19 +71,23 @@ impl Autodiff {
         Variable::plain(self.clone(), value)
     }
 
-    /// The result of an operation that is not in the vocabulary, which has no derivative; see
-    /// [`Function`](crate::Function) for those that have.
+    /// The result of an operation that is not in the vocabulary, whose derivatives are by its own rule.
+    ///
+    /// See [`Function`](crate::Function) for functions with rules as closures.
     ///
     /// # Errors
-    /// What the operation refuses; [`Error::Unsupported`] if an operand is being
-    /// differentiated.
+    /// What the operation refuses; [`Error::Unsupported`](tenferro_tensor::Error::Unsupported) if an operand is being
+    /// differentiated and the operation does not say what its derivative is.
     pub fn custom(&self, op: Arc<dyn CustomOp>, inputs: &[&Variable]) -> Result<Variable> {
-        if inputs.iter().any(|input| input.is_tracked()) {
-            let reason = "a custom operation has no derivative; detach its operands, or write it as a `Function` with a rule".into();
-            return Err(Error::Unsupported { op: op.name(), reason });
-        }
-        let operands: Vec<Operand<'_>> = inputs.iter().map(|input| input.operand()).collect();
-        self.engine.custom(op, &operands).map(|value| self.constant(value))
+        emit(self, Operation::Custom(&op), inputs)
+    }
+
+    pub(super) fn apply_custom(
+        &self,
+        op: &Arc<dyn CustomOp>,
+        inputs: &[Operand<'_>],
+    ) -> Result<Tensor> {
+        self.engine.custom(op, inputs)
     }
 
     pub(super) fn apply(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
@@ -110,7 +112,7 @@ impl Builder for &Autodiff {
     }
 
     fn emit(&mut self, primitive: Primitive, inputs: &[&Variable]) -> Result<Variable> {
-        emit(self, primitive, inputs)
+        emit(self, Operation::Primitive(&primitive), inputs)
     }
 
     fn detached(&mut self, value: &Variable) -> Variable {

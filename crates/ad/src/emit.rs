@@ -3,8 +3,11 @@
 use std::{borrow::Cow, sync::Arc};
 
 use smallvec::SmallVec;
-use tenferro_ops::derivative::{self, Point};
-use tenferro_tensor::{Operand, Primitive, Result};
+use tenferro_ops::{
+    Builder, CustomOp,
+    derivative::{self, Point},
+};
+use tenferro_tensor::{Operand, Primitive, Result, Tensor};
 
 use crate::{
     Autodiff, Variable,
@@ -17,28 +20,56 @@ use crate::{
 /// Variables of one operation.
 pub(super) type Variables = SmallVec<[Variable; 3]>;
 
-/// The result of a primitive, with the derivatives of every level.
+/// What is carried out on variables.
+#[derive(Clone, Copy)]
+pub(super) enum Operation<'o> {
+    Primitive(&'o Primitive),
+    Custom(&'o Arc<dyn CustomOp>),
+}
+
+impl Operation<'_> {
+    fn apply(self, autodiff: &Autodiff, operands: &[Operand<'_>]) -> Result<Tensor> {
+        match self {
+            Operation::Primitive(primitive) => autodiff.apply(primitive, operands),
+            Operation::Custom(op) => autodiff.apply_custom(op, operands),
+        }
+    }
+
+    /// The tangent of the result by the operation's rule.
+    fn jvp<B: Builder>(
+        self,
+        builder: &mut B,
+        point: &Point<'_, B::Value>,
+    ) -> Result<Option<B::Value>> {
+        match self {
+            Operation::Primitive(primitive) => derivative::jvp(builder, primitive, point),
+            Operation::Custom(op) => derivative::custom_jvp(builder, &**op, point),
+        }
+    }
+}
+
+/// The result of an operation, with the derivatives of every level.
 pub(super) fn emit(
     autodiff: &Autodiff,
-    primitive: Primitive,
+    operation: Operation<'_>,
     inputs: &[&Variable],
 ) -> Result<Variable> {
-    let Some(level) = highest(inputs) else { return computed(autodiff, &primitive, inputs) };
+    let Some(level) = highest(inputs) else { return computed(autodiff, operation, inputs) };
     let is_reverse = mode(inputs, level) == Mode::Reverse;
     let (output, derivative) = if is_reverse && inputs.iter().all(|x| x.is_lowest(level)) {
-        let output = computed(autodiff, &primitive, inputs)?;
+        let output = computed(autodiff, operation, inputs)?;
         let known = |place: usize| Recorded::plain(inputs[place]);
-        let derivative = record(autodiff, &primitive, inputs, known, &output, level)?;
+        let derivative = record(autodiff, operation, inputs, known, &output, level)?;
         (output, derivative)
     } else {
         let below: Variables = inputs.iter().map(|x| x.below(level)).collect();
         let below: SmallVec<[&Variable; 3]> = below.iter().collect();
-        let output = emit(autodiff, primitive.clone(), &below)?;
+        let output = emit(autodiff, operation, &below)?;
         let derivative = if is_reverse {
             let known = |place: usize| Recorded::below(below[place]);
-            record(autodiff, &primitive, inputs, known, &output, level)?
+            record(autodiff, operation, inputs, known, &output, level)?
         } else {
-            push(autodiff, &primitive, inputs, &below, &output, level)?
+            push(autodiff, operation, inputs, &below, &output, level)?
         };
         (output, derivative)
     };
@@ -48,18 +79,18 @@ pub(super) fn emit(
     })
 }
 
-/// The result of a primitive, a constant to every level.
+/// The result of an operation, a constant to every level.
 pub(super) fn computed(
     autodiff: &Autodiff,
-    primitive: &Primitive,
+    operation: Operation<'_>,
     inputs: &[&Variable],
 ) -> Result<Variable> {
     let value = match inputs {
-        [x] => autodiff.apply(primitive, &[x.operand()])?,
-        [x, y] => autodiff.apply(primitive, &[x.operand(), y.operand()])?,
+        [x] => operation.apply(autodiff, &[x.operand()])?,
+        [x, y] => operation.apply(autodiff, &[x.operand(), y.operand()])?,
         _ => {
             let operands: SmallVec<[Operand<'_>; 4]> = inputs.iter().map(|x| x.operand()).collect();
-            autodiff.apply(primitive, &operands)?
+            operation.apply(autodiff, &operands)?
         }
     };
     Ok(Variable::plain(autodiff.clone(), value))
@@ -86,7 +117,7 @@ pub(super) fn mode(inputs: &[&Variable], level: Level) -> Mode {
 /// The tangent of the result.
 fn push(
     autodiff: &Autodiff,
-    primitive: &Primitive,
+    operation: Operation<'_>,
     inputs: &[&Variable],
     below: &[&Variable],
     output: &Variable,
@@ -100,7 +131,7 @@ fn push(
         })
         .collect();
     let point = Point { inputs: below, output, tangents: &tangents };
-    let tangent = derivative::jvp(&mut { autodiff }, primitive, &point)?;
+    let tangent = operation.jvp(&mut { autodiff }, &point)?;
     Ok(tangent.map(|tangent| Derivative::Tangent(Arc::new(tangent))))
 }
 
@@ -108,7 +139,7 @@ fn push(
 /// each operand.
 pub(super) fn record<'a>(
     autodiff: &'a Autodiff,
-    primitive: &Primitive,
+    operation: Operation<'_>,
     inputs: &[&'a Variable],
     known: impl Fn(usize) -> Recorded<'a>,
     output: &'a Variable,
@@ -125,11 +156,11 @@ pub(super) fn record<'a>(
     let output = Recorded::below(output);
     // Nearly all have one operand or two, for which no list is made.
     match inputs.len() {
-        1 => linearised(recorder, primitive, &[operand(0)], &output),
-        2 => linearised(recorder, primitive, &[operand(0), operand(1)], &output),
+        1 => linearised(recorder, operation, &[operand(0)], &output),
+        2 => linearised(recorder, operation, &[operand(0), operand(1)], &output),
         many => {
             let operands: Vec<_> = (0..many).map(operand).collect();
-            linearised(recorder, primitive, &operands, &output)
+            linearised(recorder, operation, &operands, &output)
         }
     }
 }
@@ -137,7 +168,7 @@ pub(super) fn record<'a>(
 /// The node of a step's result, whose operands are as the recorder knows them and have these tangents.
 pub(super) fn linearised<'a>(
     recorder: &mut Recorder<'a>,
-    primitive: &Primitive,
+    operation: Operation<'_>,
     operands: &[(Recorded<'a>, Option<Recorded<'a>>)],
     output: &Recorded<'a>,
 ) -> Result<Option<Derivative>> {
@@ -148,7 +179,7 @@ pub(super) fn linearised<'a>(
         tangents.push(node.as_ref());
     }
     let point = Point { inputs: &values, output, tangents: &tangents };
-    let tangent = derivative::jvp(recorder, primitive, &point)?;
+    let tangent = operation.jvp(recorder, &point)?;
     Ok(match tangent {
         // Made by the rule.
         Some(Recorded::Linear(Cow::Owned(node))) => Some(Derivative::Node(node)),

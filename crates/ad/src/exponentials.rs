@@ -10,7 +10,7 @@ use tenferro_tensor::{Analytic, Elementwise, Indices, KeepAxes, Primitive, Reduc
 
 use crate::{
     Autodiff, Variable,
-    emit::{Mode, highest, linearised, mode, node, record},
+    emit::{Mode, Operation, highest, linearised, mode, node, record},
     level::Level,
     recorder::{Recorded, Recorder},
     variable::Derivative,
@@ -90,17 +90,28 @@ impl Rows {
             (Recorded::plain(x), node(x, level).and_then(tangent)),
             (Recorded::plain(shift), None),
         ];
-        let at = linearised(&mut recorder, &self.shift, &operands, &Recorded::Unseen(&shifted))?;
+        let at = linearised(
+            &mut recorder,
+            Operation::Primitive(&self.shift),
+            &operands,
+            &Recorded::Unseen(&shifted),
+        )?;
         let Some(Derivative::Node(at)) = at else { unreachable!("{MOVES}") };
 
         let operands = [(Recorded::Unseen(&shifted), tangent(at))];
-        let at = linearised(&mut recorder, &self.exp, &operands, &Recorded::plain(&exponentials))?;
+        let at = linearised(
+            &mut recorder,
+            Operation::Primitive(&self.exp),
+            &operands,
+            &Recorded::plain(&exponentials),
+        )?;
         let Some(Derivative::Node(at)) = at else { unreachable!("{MOVES}") };
         let exponentials = exponentials.clone().tracked(level, Derivative::Node(at));
 
-        let sum = self.sum.clone().into();
+        let sum = Primitive::from(self.sum.clone());
+        let sum = Operation::Primitive(&sum);
         let known = |_| Recorded::plain(&exponentials);
-        let at = record(autodiff, &sum, &[&exponentials], known, &sums, level)?;
+        let at = record(autodiff, sum, &[&exponentials], known, &sums, level)?;
         let sums = match at {
             Some(at) => sums.tracked(level, at),
             None => sums,

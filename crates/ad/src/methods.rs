@@ -6,7 +6,11 @@ use smallvec::SmallVec;
 use tenferro_ops::{composite, composites};
 use tenferro_tensor::{Factor, Result, Scalar, Tensor, dispatch, vocabulary};
 
-use crate::{Autodiff, Variable, emit::emit, variable::rule};
+use crate::{
+    Autodiff, Variable,
+    emit::{Operation, emit},
+    variable::rule,
+};
 
 macro_rules! define_methods {
     ($($family:ident $trait:ident $about:literal {
@@ -35,7 +39,7 @@ macro_rules! define_methods {
             };
             let row = tenferro_tensor::$family::$variant $({ $($param: $param.into()),+ })?;
             let inputs: SmallVec<[&Variable; 4]> = $operand.iter().collect();
-            emit(first.autodiff(), row.into(), &inputs)
+            emit(first.autodiff(), Operation::Primitive(&row.into()), &inputs)
         }
     };
     (@method $family:ident $variant:ident $method:ident () $([$($param:ident: $ty:ty),+])?, $doc:literal) => {
@@ -45,7 +49,7 @@ macro_rules! define_methods {
         /// [`Error`](tenferro_tensor::Error): parameters that do not fit; an engine that cannot run now.
         pub fn $method(autodiff: &Autodiff, $($($param: impl Into<$ty>,)+)?) -> Result<Variable> {
             let row = tenferro_tensor::$family::$variant $({ $($param: $param.into()),+ })?;
-            emit(autodiff, row.into(), &[])
+            emit(autodiff, Operation::Primitive(&row.into()), &[])
         }
     };
     (@method $family:ident $variant:ident $method:ident ($first:ident: $First:ident $(, $operand:ident: $Type:ident)*)
@@ -63,7 +67,7 @@ macro_rules! define_methods {
             $($($param: impl Into<$ty>,)+)?
         ) -> Result<Variable> {
             let row = tenferro_tensor::$family::$variant $({ $($param: $param.into()),+ })?;
-            emit(self.autodiff(), row.into(), &[self, $($operand),*])
+            emit(self.autodiff(), Operation::Primitive(&row.into()), &[self, $($operand),*])
         }
     };
 }

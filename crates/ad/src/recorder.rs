@@ -8,7 +8,7 @@ use tenferro_tensor::{AsOperand, DType, Operand, Primitive, Result, Shape, Tenso
 
 use crate::{
     Autodiff, Variable,
-    emit::emit,
+    emit::{Operation, emit},
     node::{Edges, Node},
 };
 
@@ -124,7 +124,7 @@ impl<'a> Recorder<'a> {
         let variables: SmallVec<[Variable; 3]> =
             inputs.iter().map(|input| input.to_variable(self.autodiff)).collect();
         let variables: SmallVec<[&Variable; 3]> = variables.iter().collect();
-        emit(self.autodiff, primitive, &variables).map(Recorded::from)
+        emit(self.autodiff, Operation::Primitive(&primitive), &variables).map(Recorded::from)
     }
 }
 

@@ -4,7 +4,11 @@ use std::{fmt::Debug, sync::Arc};
 
 use tenferro_tensor::{Error, Operand, Primitive, Result, Tensor, Validation};
 
-use crate::{Engine, Meta, infer};
+use crate::{
+    Engine, Meta,
+    derivative::{Handle, Point, Steps},
+    infer,
+};
 
 /// An operation that an engine can carry out.
 #[allow(
@@ -35,6 +39,43 @@ pub trait CustomOp: Send + Sync + Debug {
     /// # Errors
     /// What the operation refuses, and whatever its steps refuse.
     fn evaluate(&self, engine: &mut dyn Engine, inputs: &[Operand<'_>]) -> Result<Tensor>;
+
+    /// The tangent of the result, written with the vocabulary and linear in the operands' tangents: the rule by which eager
+    /// calls and programs differentiate the operation in both modes, to any order. `None` where the result does not depend
+    /// on the operands smoothly.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where an operation does not say what its derivative is; whatever the steps refuse.
+    ///
+    /// ```
+    /// use tenferro_ops::{Build, CustomOp, Engine, Meta, derivative::{Handle, Point, Steps}};
+    /// use tenferro_tensor::{Operand, Result, Tensor, TensorElementwise};
+    ///
+    /// #[derive(Debug)]
+    /// struct Square;
+    ///
+    /// impl CustomOp for Square {
+    ///     fn name(&self) -> &'static str {
+    ///         "square"
+    ///     }
+    ///     fn infer(&self, inputs: &[Meta]) -> Result<Meta> {
+    ///         Ok(inputs[0].clone())
+    ///     }
+    ///     fn evaluate(&self, engine: &mut dyn Engine, inputs: &[Operand<'_>]) -> Result<Tensor> {
+    ///         engine.mul(&inputs[0], &inputs[0])
+    ///     }
+    ///     fn jvp(&self, b: &mut Steps<'_>, at: &Point<'_, Handle>) -> Result<Option<Handle>> {
+    ///         let Some(t) = at.tangents[0] else { return Ok(None) };
+    ///         let twice = b.add(at.inputs[0], at.inputs[0])?;
+    ///         b.mul(t, &twice).map(Some)
+    ///     }
+    /// }
+    /// ```
+    fn jvp(&self, steps: &mut Steps<'_>, point: &Point<'_, Handle>) -> Result<Option<Handle>> {
+        let _ = (steps, point);
+        let reason = "the custom operation does not say what its derivative is; give it one by `CustomOp::jvp`, or leave what it is computed from out of the derivative".into();
+        Err(Error::Unsupported { op: self.name(), reason })
+    }
 }
 
 impl Op {

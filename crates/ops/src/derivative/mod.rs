@@ -11,6 +11,7 @@
 
 mod analytic;
 mod convolution;
+mod custom;
 mod dot;
 mod elementwise;
 mod indexing;
@@ -19,6 +20,8 @@ mod scan;
 mod sorting;
 mod structural;
 mod windowed;
+
+pub use custom::{Handle, Steps, custom_jvp};
 
 use std::sync::OnceLock;
 

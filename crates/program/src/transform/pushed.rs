@@ -1,14 +1,11 @@
 //! Forward mode: programs that carry tangents along with values.
 
 use smallvec::SmallVec;
-use tenferro_ops::{
-    Builder,
-    derivative::{self, Point},
-};
+use tenferro_ops::{Builder, derivative::Point};
 
 use super::{
     moving::{control_results, moving_outputs, only, settled},
-    tape::without_rule,
+    tape::jvp,
     zeros,
 };
 use crate::{
@@ -64,18 +61,15 @@ fn push_step(
     }
     match step.kind() {
         StepKind::Control(control) => push_control(recording, control, operands, moved),
-        StepKind::Primitive(primitive) => {
+        StepKind::Primitive(_) | StepKind::Custom(_) => {
             let results = recording.repeat(step, operands);
             let moved: SmallVec<[Option<&Value>; 3]> = moved.iter().map(Option::as_ref).collect();
             let inputs: SmallVec<[&Value; 3]> = operands.iter().collect();
             let point = Point { inputs: &inputs, output: &results[0], tangents: &moved };
-            let tangent = derivative::jvp(recording, primitive, &point)?;
+            let tangent = jvp(recording, step, &point)?;
             Ok((results, Tangents::from_elem(tangent, 1)))
         }
-        StepKind::Constant(_) | StepKind::Custom(_) => {
-            let results = recording.repeat(step, operands);
-            Ok((results, Tangents::from_elem(without_rule(step, true)?, 1)))
-        }
+        StepKind::Constant(_) => unreachable!("invariant: a constant has no operands that move"),
     }
 }
 

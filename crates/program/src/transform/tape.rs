@@ -6,7 +6,7 @@ use tenferro_ops::{
     derivative::{self, Place, Point},
     infer,
 };
-use tenferro_tensor::{Elementwise, Error, Primitive, Tensor};
+use tenferro_tensor::{Elementwise, Primitive, Tensor};
 
 use super::flow;
 use crate::{
@@ -102,14 +102,9 @@ impl<'r> Tape<'r> {
             let results = self.recording.repeat(step, operands);
             return Ok((results, Tangents::from_elem(None, step.metas().len())));
         }
-        let primitive = match step.kind() {
-            StepKind::Primitive(primitive) => primitive,
-            StepKind::Control(control) => return flow::follow(self, control, operands, tangents),
-            StepKind::Constant(_) | StepKind::Custom(_) => {
-                let results = self.recording.repeat(step, operands);
-                return Ok((results, Tangents::from_elem(without_rule(step, true)?, 1)));
-            }
-        };
+        if let StepKind::Control(control) = step.kind() {
+            return flow::follow(self, control, operands, tangents);
+        }
         let results = self.recording.repeat(step, operands);
         let known: SmallVec<[Edge; 3]> = operands.iter().map(|&x| Edge::Known(x)).collect();
         let known: SmallVec<[&Edge; 3]> = known.iter().collect();
@@ -117,7 +112,7 @@ impl<'r> Tape<'r> {
             tangents.iter().map(|tangent| tangent.map(Edge::Linear)).collect();
         let edges: SmallVec<[Option<&Edge>; 3]> = edges.iter().map(Option::as_ref).collect();
         let point = Point { inputs: &known, output: &Edge::Known(results[0]), tangents: &edges };
-        let tangent = match derivative::jvp(self, primitive, &point)? {
+        let tangent = match jvp(self, step, &point)? {
             Some(Edge::Linear(tangent)) => Some(tangent),
             Some(Edge::Known(_)) | None => None,
         };
@@ -197,13 +192,19 @@ impl<'r> Tape<'r> {
     }
 }
 
-/// A step that is not a primitive passes nothing on; that is an error where there would be something to pass.
-pub(super) fn without_rule<T>(step: &Step, moves: bool) -> Result<Option<T>> {
-    if moves && step.metas.iter().any(|meta| meta.dtype.is_inexact()) {
-        let reason = "a custom operation has no derivative in programs".into();
-        return Err(Error::Unsupported { op: step.name(), reason }.into());
-    }
-    Ok(None)
+/// The tangent of the one result of a primitive or a custom operation.
+pub(super) fn jvp<B: Builder>(
+    builder: &mut B,
+    step: &Step,
+    point: &Point<'_, B::Value>,
+) -> Result<Option<B::Value>> {
+    Ok(match step.kind() {
+        StepKind::Primitive(primitive) => derivative::jvp(builder, primitive, point)?,
+        StepKind::Custom(op) => derivative::custom_jvp(builder, &**op, point)?,
+        StepKind::Constant(_) | StepKind::Control(_) => {
+            unreachable!("invariant: such a step has its own way")
+        }
+    })
 }
 
 impl Builder for Tape<'_> {
