@@ -230,6 +230,7 @@ impl Core {
         match form {
             Form::Try | Form::Overcommit => ledger.admit_at_once(self, seat, number, form)?,
             Form::Wait(patience) => {
+                ledger.join(self, number);
                 ledger.dispatch(self, Some(number));
                 ledger.go_from(came_at, false);
                 let granted = ledger.queue.get(number).map(|waiting| &waiting.stage);
@@ -257,8 +258,11 @@ impl Core {
         let mut ledger = self.lock_slowly();
         let came_at = ledger.come_to(self, seat);
         let turn = ledger.turn(self, seat, ending);
-        let comes_back =
-            turn.is_none() && ending == Ending::Release && ledger.comes_back(self, seat);
+        let comes_back = turn.is_none() && ending == Ending::Release && ledger.comes_back(seat);
+        if came_at.is_some() && turn.is_none() {
+            let entry = ledger.entry_mut(seat.slot());
+            (entry.stopped, entry.expected) = (true, comes_back);
+        }
         let keeps = turn.map_or(0, |turn| turn.keeps);
         let keep = |word: Word| {
             let next = ending.after(word);

@@ -109,7 +109,7 @@ impl Ledger {
         let number = self.oldest_passed()?;
         let waiting = self.queue.get(number)?;
         match waiting.who {
-            Who::Future(_) => Some((number, waiting.budget_end?)),
+            Who::Future(_) => Some((number, waiting.allowance?.end())),
             Who::Thread(_) => None,
         }
     }
@@ -125,7 +125,7 @@ impl Ledger {
             && end <= now
         {
             if let Some(waiting) = self.queue.get_mut(number) {
-                (waiting.budget_end, waiting.passed_before) = (None, None);
+                waiting.allowance = None;
             }
             self.dispatch(core, None);
         }

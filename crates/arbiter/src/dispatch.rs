@@ -73,6 +73,7 @@ impl Ledger {
         }
         let mut freed = false;
         let mut will_return = false;
+        let undisturbed = self.turns_are_long();
         for entry in self.entries() {
             let restricted = entry.bound.as_ref().is_some_and(|bound| bound.cpus.is_some());
             if !any_cpus && !restricted {
@@ -80,7 +81,7 @@ impl Ledger {
             }
             match entry.seat.update(|word| word.is_busy().then(|| word.with_wanted())) {
                 Ok(_) => will_return = true,
-                Err(word) if word.is_fixed() => will_return = true,
+                Err(word) if word.is_fixed() || (undisturbed && entry.passes) => will_return = true,
                 Err(word) => freed |= word.reclaimable() > 0,
             }
         }
@@ -136,7 +137,7 @@ impl Ledger {
         core: &Core,
         oldest: u64,
     ) -> std::result::Result<(u64, usize), WaitReason> {
-        let number = self.next_of(core, oldest);
+        let number = self.next_of(oldest);
         let waiting = self.queue.get(number).expect("invariant: a candidate is in the queue");
         let slot = waiting.slot();
         let demand = Demand { max: waiting.max, ..self.queue.class_of(waiting).demand.clone() };
@@ -325,16 +326,20 @@ impl Ledger {
         let most = missing.min(self.share(core, Some(slot), 1).saturating_sub(width));
         let mut cpus = core.pool().take(most);
         self.for_each_entry(|entry| {
-            if entry.seat.slot() == slot {
-                return;
-            }
-            let generation = entry.seat.load().generation();
-            let idle = std::mem::replace(&mut entry.idle_since, generation) == generation;
-            if idle && cpus < most {
+            if entry.seat.slot() != slot && entry.was_idle() && cpus < most {
                 cpus += take_spare(&entry.seat, most - cpus);
             }
         });
         cpus
+    }
+
+    /// Puts the CPUs at hand of threads that started no operation since the last look into the pool.
+    pub(super) fn free_idle(&mut self, core: &Core) {
+        self.for_each_entry(|entry| {
+            if entry.was_idle() {
+                core.pool().put(take_spare(&entry.seat, u32::MAX));
+            }
+        });
     }
 }
 

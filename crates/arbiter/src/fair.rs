@@ -36,16 +36,22 @@ pub struct Policy {
     pub wait_limit: Option<Duration>,
     /// How long in all a waiter may be passed by a thread that runs short operations in a row.
     pub bypass: Duration,
+    /// How long a turn lasts at most while all who wait take turns: threads that were stopped at the end of a
+    /// turn, and ask for one CPU again. It is shorter where it would take more than three such turns until each of them
+    /// has one, and they are passed for four of them at most. If it is no longer than `bypass`, these threads wait
+    /// like all others.
+    pub turn: Duration,
     /// How many of the CPUs may be used at once; `None` is all of them.
     pub capacity: Option<usize>,
 }
 
 impl Default for Policy {
-    /// 10 s, 1 ms, every CPU.
+    /// 10 s, 1 ms, 8 ms, every CPU.
     fn default() -> Self {
         Self {
             wait_limit: Some(Duration::from_secs(10)),
             bypass: Duration::from_millis(1),
+            turn: Duration::from_millis(8),
             capacity: None,
         }
     }

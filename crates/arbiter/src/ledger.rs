@@ -123,7 +123,13 @@ pub(super) struct Entry {
     pub(super) cpu: Option<usize>,
     /// Whether its operation, or the CPUs that it keeps, pass an older waiter.
     pub(super) passes: bool,
-    /// Whether its thread asked again at once when it last left CPUs to others.
+    /// Whether it was stopped at the end of a turn, and takes turns with the others since.
+    pub(super) stopped: bool,
+    /// How many turns its thread had.
+    pub(super) turns: u64,
+    /// Whether it was expected back at once when it last left CPUs to others.
+    pub(super) expected: bool,
+    /// Whether it is the next time.
     pub(super) returns: bool,
     /// Its place among the listed seats.
     listed: Option<usize>,
@@ -142,6 +148,9 @@ impl Entry {
             pace: None,
             cpu: None,
             passes: false,
+            stopped: false,
+            turns: 0,
+            expected: false,
             returns: false,
             listed: None,
         }
@@ -157,6 +166,12 @@ impl Entry {
                 now
             }
         }
+    }
+
+    /// Whether no operation was started on it since this was last asked.
+    pub(super) fn was_idle(&mut self) -> bool {
+        let generation = self.seat.load().generation();
+        std::mem::replace(&mut self.idle_since, generation) == generation
     }
 
     pub(super) fn is_leaked(&self) -> bool {
@@ -211,6 +226,8 @@ pub(super) struct Ledger {
     pub(super) place: Option<Place>,
     /// The time in which waiters were passed.
     pub(super) passing: Passing,
+    /// The turns had by the thread that began one last.
+    pub(super) level: u64,
     /// Overcommitted operations of seats that are gone.
     overcommits: u64,
     /// Sleepers to be woken once the lock is let go.
@@ -233,6 +250,7 @@ impl Ledger {
             in_turn: None,
             place: None,
             passing: Passing::default(),
+            level: 0,
             overcommits: 0,
             rings: Vec::new(),
             wakers: Vec::new(),
@@ -351,7 +369,8 @@ impl Ledger {
     /// Takes up to `max` CPUs, from the pool first.
     pub(super) fn gather(&self, core: &Core, max: u32) -> u32 {
         let mut cpus = core.pool().take(max);
-        for entry in self.entries() {
+        let undisturbed = self.turns_are_long();
+        for entry in self.entries().filter(|entry| !(undisturbed && entry.passes)) {
             if cpus == max {
                 break;
             }

@@ -11,6 +11,7 @@
 mod admission;
 mod affinity;
 mod alarm;
+mod allowance;
 mod allowed;
 mod arbiter;
 #[cfg(not(any(loom, shuttle)))]

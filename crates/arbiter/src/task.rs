@@ -78,6 +78,7 @@ impl Acquire {
         let new = |class| Waiting::new(Who::Future(Some(waker)), class, demand.max, label);
         let number = ledger.queue.push(&demand, new);
         self.turn = Turn::Waiting(number);
+        ledger.join(core, number);
         ledger.dispatch(core, Some(number));
         if let Some(slot) = ledger.kept_on(number) {
             let gone = ledger.come_for(core, number, slot, &home);

@@ -8,8 +8,8 @@
 //!
 //! A thread that is expected back at once is queued before it wakes the next one.
 //!
-//! All of this passes older waiters, within one budget. Invariant: the time in which anybody passes a waiter is
-//! counted against its budget, and where that is spent the order of arrival decides. The clock is read
+//! All of this passes older waiters, within their allowances. Invariant: the time in which anybody passes a waiter is
+//! counted against its allowance, and where that is spent the order of arrival decides. The clock is read
 //! only while somebody waits.
 
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::admission::{Core, Ending};
 use crate::affinity;
 use crate::ledger::{Entry, Ledger};
 use crate::seat::Seat;
-use crate::snapshot::WaitReason;
+use crate::waiting::Waiting;
 
 /// The most operations that a thread runs in a row without a look at the clock.
 const MOST_UNSEEN: u32 = 1 << 20;
@@ -26,8 +26,8 @@ const MOST_UNSEEN: u32 = 1 << 20;
 /// Of those who need the same, how many of the oldest are looked at for one that slept nearby.
 const NEARBY: usize = 16;
 
-/// How many sleepers are looked at for the next that wakes by itself.
-const LOOKS: usize = 64;
+/// By how many long turns a thread may be ahead of one that waits and still have another, for the sake of where it runs.
+const LEAD: u64 = 2;
 
 /// How far a thread was when it was last under the lock.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,12 @@ pub(super) struct Turn {
     pub(super) keeps: u32,
     /// The operations after which it comes back to the lock.
     pub(super) operations: u32,
+}
+
+impl Pace {
+    pub(super) fn looked(&self) -> Instant {
+        self.looked
+    }
 }
 
 /// A place that comes free: where, and when.
@@ -76,26 +82,26 @@ impl Ledger {
     pub(super) fn begin_turn(&mut self, core: &Core, seat: &Seat) {
         if !core.policy().bypass.is_zero() {
             let now = core.clock().now();
-            let ended = seat.load().generation().wrapping_sub(1);
+            let (ended, level) = (seat.load().generation().wrapping_sub(1), self.level);
             let entry = self.entry_mut(seat.slot());
             let average = entry.pace.map_or(Duration::MAX, |pace| pace.average);
             entry.pace = Some(Pace { since: now, looked: now, ended, average });
             entry.cpu = affinity::current_cpu();
+            // Who did not take turns meanwhile has missed none.
+            entry.turns = if entry.stopped { entry.turns + 1 } else { entry.turns.max(level) };
+            self.level = entry.turns;
         }
     }
 
     /// Whether the turn of the thread that ends an operation on `seat` goes on.
     ///
-    /// It does if another operation like the last ones fits into it, and into the budget of the oldest waiter.
-    /// What the thread holds beyond its share goes to those who wait. None of this is for a
-    /// permit that is bound. Between two operations of a scope the CPUs are kept as long as the budget
-    /// allows: without them the scope would go on all the same.
+    /// It does if another operation like the last ones fits into it, and into the allowances of those who wait.
+    /// What the thread holds beyond its share goes to them. None of this is for a permit that is bound.
+    /// Between two operations of a scope the CPUs are kept as long as the allowances last: without them the scope
+    /// would go on all the same.
     pub(super) fn turn(&mut self, core: &Core, seat: &Seat, ending: Ending) -> Option<Turn> {
-        let bypass = core.policy().bypass;
-        let oldest = self.oldest_passed().filter(|_| !bypass.is_zero())?;
-        let (now, word) = (core.clock().now(), seat.load());
-        let budget = self.budget(core, oldest, now);
-        let waiters = self.queue.len();
+        let oldest = self.oldest_passed().filter(|_| !core.policy().bypass.is_zero())?;
+        let (now, word, waiters) = (core.clock().now(), seat.load(), self.queue.len());
         let keeps = word.tokens().min(self.share(core, Some(seat.slot()), waiters + 1));
         let entry = self.entry_mut(seat.slot());
         let pace = entry.pace.filter(|_| entry.bound.is_none());
@@ -107,20 +113,26 @@ impl Ledger {
         let known = average.unwrap_or(Duration::MAX);
         entry.pace = Some(Pace { since, looked: now, ended, average: known });
         let average = average?;
-        // A thread that keeps CPUs and does not come back is found out by the waiter's own look.
-        let look = self.queue.get(oldest).and_then(|waiting| waiting.budget_end)?;
-        let budget = budget.min(remaining(look, now));
+        let budget = self.budget(now).min(self.patience(now));
         if budget < average {
             return None;
         }
-        let length = turns_in(bypass).saturating_mul(core.capacity()) / waiters.max(1);
-        let left = match ending {
+        let (long, length) = (self.turns_are_long(), self.length(core, waiters));
+        let mut left = match ending {
             Ending::Loan => budget,
-            Ending::Release => remaining(since + length.min(bypass), now).min(budget),
+            Ending::Release => remaining(since + length, now).min(budget),
         };
-        // To the nearest operation.
-        if left <= average / 2 && self.nearby(oldest).is_some() {
-            return None;
+        // To the nearest operation. It goes on rather than end where nobody slept, if that is fair.
+        if left <= average / 2 {
+            if self.nearby(oldest).is_some() || self.leads(seat.slot(), oldest) {
+                return None;
+            }
+            if long {
+                let entry = self.entry_mut(seat.slot());
+                entry.turns += 1;
+                entry.pace = Some(Pace { since: now, looked: now, ended, average });
+                left = length.min(budget);
+            }
         }
         let unseen = left.as_nanos() / 2_u128.saturating_mul(average.as_nanos()).max(1);
         // Without a clock, as under a model checker, everything is seen.
@@ -128,22 +140,6 @@ impl Ledger {
         let operations = u32::try_from(unseen).unwrap_or(MOST_UNSEEN).clamp(1, MOST_UNSEEN);
         self.entry_mut(seat.slot()).passes = true;
         Some(Turn { keeps, operations })
-    }
-
-    /// The oldest of those that can be passed. Whoever waits for a provider does not wait for CPUs.
-    pub(super) fn oldest_passed(&self) -> Option<u64> {
-        self.queue.oldest(|reason| !matches!(reason, WaitReason::Provider(_)))
-    }
-
-    /// How much longer a waiter may be passed.
-    fn budget(&self, core: &Core, number: u64, now: Instant) -> Duration {
-        budget_of(core.policy().bypass).saturating_sub(self.passed(number, now))
-    }
-
-    /// For how long a waiter was passed.
-    fn passed(&self, number: u64, now: Instant) -> Duration {
-        let before = self.queue.get(number).and_then(|waiting| waiting.passed_before);
-        before.map_or(Duration::MAX, |before| self.passing.total(now).saturating_sub(before))
     }
 
     /// The thread of `seat` is under the lock, while others wait: counts the time since the last look, if somebody
@@ -173,9 +169,13 @@ impl Ledger {
     }
 
     /// A thread asks under the lock: notes whether it came back at once after it left.
+    ///
+    /// One that woke another when it left may have been pushed aside by it: whether it would have come back
+    /// at once is to be found out the next time.
     pub(super) fn note_return(&mut self, core: &Core, slot: usize, now: Instant) {
-        let most = absence(core.policy().bypass);
+        let policy = core.policy();
         let entry = self.entry_mut(slot);
+        let most = if entry.expected { absence(policy.bypass) } else { policy.turn };
         let left = entry.pace.map(|pace| pace.looked);
         entry.returns = left.is_some_and(|left| now.saturating_duration_since(left) <= most);
     }
@@ -185,24 +185,13 @@ impl Ledger {
     ///
     /// They may if it came back at once the last time, and if a waiter looks by itself before the oldest
     /// one's budget is spent.
-    pub(super) fn comes_back(&self, core: &Core, seat: &Seat) -> bool {
+    pub(super) fn comes_back(&self, seat: &Seat) -> bool {
         let entry = self.entry(seat.slot());
         let Some(Place { now, .. }) = self.place else { return false };
         if !entry.returns || entry.bound.is_some() {
             return false;
         }
-        let Some(oldest) = self.oldest_passed() else { return false };
-        let bypass = core.policy().bypass;
-        let look = self.next_look(bypass, now);
-        let passed = self.passed(oldest, now);
-        look.is_some_and(|look| passed.saturating_add(remaining(look, now)) <= bypass)
-    }
-
-    /// When the next of the sleeping threads looks by itself.
-    fn next_look(&self, bypass: Duration, now: Instant) -> Option<Instant> {
-        let threads = self.queue.iter().filter(|(_, waiting)| waiting.sleeps()).take(LOOKS);
-        let looks = threads.filter_map(|(_, waiting)| waiting.budget_end);
-        looks.map(|end| end + (bypass - budget_of(bypass))).find(|&look| look > now)
+        self.is_looked_after(now)
     }
 
     /// Who of those that need the same as `number` slept where CPUs come free: the oldest.
@@ -217,32 +206,30 @@ impl Ledger {
     }
 
     /// Who takes the turn of `number`, the oldest of those that need the same: it, or a younger one that slept
-    /// where the CPUs come free, whose thread ran less than the bypass budget ago.
-    pub(super) fn next_of(&self, core: &Core, number: u64) -> u64 {
+    /// where the CPUs come free, whose thread ran lately.
+    pub(super) fn next_of(&self, number: u64) -> u64 {
         let Some(place) = self.place.filter(|_| self.queue.oldest(|_| true) == Some(number)) else {
             return number;
         };
         let Some(near) = self.nearby(number).filter(|&near| near != number) else {
             return number;
         };
-        let slot = self.queue.get(near).and_then(|waiting| waiting.slot());
-        let pace = slot.and_then(|slot| self.entry(slot).pace);
-        let Some(pace) = pace else { return number };
-        let left_lately = place.now.saturating_duration_since(pace.looked) < core.policy().bypass;
-        let fits = pace.average <= self.budget(core, number, place.now);
-        if left_lately && fits { near } else { number }
+        let waiting = self.queue.get(near);
+        let pace = waiting.and_then(Waiting::slot).and_then(|slot| self.entry(slot).pace);
+        let allowance = waiting.and_then(|waiting| waiting.allowance);
+        let (Some(pace), Some(allowance)) = (pace, allowance) else { return number };
+        let left_lately = place.now.saturating_duration_since(pace.looked) < allowance.total();
+        let fits = pace.average <= self.budget(place.now);
+        let leads = waiting.and_then(Waiting::slot).is_some_and(|slot| self.leads(slot, number));
+        if left_lately && fits && !leads { near } else { number }
     }
-}
 
-/// The time in which every waiter is to have its turn. The rest of its budget is for the choice of the thread
-/// that is next.
-fn turns_in(bypass: Duration) -> Duration {
-    bypass - bypass / 4
-}
-
-/// The part of a waiter's bypass budget in which it is passed; then it looks itself.
-pub(super) fn budget_of(bypass: Duration) -> Duration {
-    bypass - bypass / 8
+    /// Whether the thread of a seat had so many more turns than one that waits that it is not to have another before it.
+    fn leads(&self, slot: usize, number: u64) -> bool {
+        let Some(waiting) = self.queue.get(number) else { return false };
+        let behind = waiting.slot().filter(|_| waiting.takes_turns()).map(|slot| self.entry(slot));
+        behind.is_some_and(|behind| self.entry(slot).turns > behind.turns + LEAD)
+    }
 }
 
 /// How long a thread may be away to be one that comes back at once.

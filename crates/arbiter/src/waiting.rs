@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::admission::Core;
 use crate::affinity;
+use crate::allowance::Allowance;
 use crate::error::{Error, Result};
 use crate::ledger::{Entry, Ledger};
 use crate::locked::Locked;
@@ -19,7 +20,6 @@ use crate::request::Label;
 use crate::seat::Seat;
 use crate::snapshot::{HolderInfo, WaitReason, WaiterInfo};
 use crate::trace::WaitOutcome;
-use crate::turn::budget_of;
 
 /// How often, within the wait limit, a waiter looks whether the holders run. Seldom: on a busy
 /// machine a process may get no CPU for a while.
@@ -63,26 +63,15 @@ pub(super) struct Waiting {
     pub(super) max: u32,
     pub(super) stage: Stage,
     pub(super) label: Label,
-    /// Until when those who pass it may keep CPUs at hand; `None` until it waits.
-    pub(super) budget_end: Option<Instant>,
-    /// The time in which waiters were passed before it was one; `None` if it may not be passed.
-    pub(super) passed_before: Option<Duration>,
+    /// For how long it may be passed; `None` until it waits, and if it may not be passed.
+    pub(super) allowance: Option<Allowance>,
     /// Since when it waits.
     pub(super) since: Option<Instant>,
 }
 
 impl Waiting {
     pub(super) fn new(who: Who, class: usize, max: u32, label: Label) -> Self {
-        Self {
-            who,
-            class,
-            max,
-            stage: Stage::Queued,
-            label,
-            budget_end: None,
-            passed_before: None,
-            since: None,
-        }
+        Self { who, class, max, stage: Stage::Queued, label, allowance: None, since: None }
     }
 
     /// The seat of the thread that waits.
@@ -93,9 +82,19 @@ impl Waiting {
         }
     }
 
+    /// Whether it has no answer yet, and waits in its class's order.
+    pub(super) fn is_queued(&self) -> bool {
+        matches!(self.stage, Stage::Queued)
+    }
+
+    /// Whether it takes turns with those who pass it.
+    pub(super) fn takes_turns(&self) -> bool {
+        self.allowance.is_some_and(|allowance| allowance.in_turns())
+    }
+
     /// Whether a thread sleeps for it.
     pub(super) fn sleeps(&self) -> bool {
-        matches!((&self.who, &self.stage), (Who::Thread(_), Stage::Queued))
+        self.is_queued() && matches!(self.who, Who::Thread(_))
     }
 
     fn waited(&self, now: Instant) -> Duration {
@@ -203,30 +202,19 @@ impl Ledger {
         })
     }
 
-    /// A request begins to wait: opens its bypass budget.
+    /// A request begins to wait: opens its allowance.
     pub(super) fn arm(&mut self, core: &Core, number: u64, now: Instant) {
         self.statistics.waits += 1;
         self.observe(now);
-        let bypass = core.policy().bypass;
-        let before = self.passing.total(now);
+        let allowance = self.allowance(core, number, now);
         let waiting = self.queue.get_mut(number).expect("invariant: whoever waits is known");
-        waiting.since = Some(now);
-        let slot = waiting.slot();
-        if !bypass.is_zero() {
-            waiting.budget_end = Some(now + budget_of(bypass));
-            waiting.passed_before = Some(before);
-        }
-        if let Some(slot) = slot.filter(|_| !bypass.is_zero()) {
+        (waiting.since, waiting.allowance) = (Some(now), allowance);
+        if let Some(slot) = waiting.slot().filter(|_| allowance.is_some()) {
             self.note_return(core, slot, now);
-            self.entry_mut(slot).cpu = affinity::current_cpu();
+            let entry = self.entry_mut(slot);
+            entry.cpu = affinity::current_cpu();
+            entry.stopped = allowance.is_some_and(|allowance| allowance.in_turns());
         }
-    }
-
-    /// When a waiting thread looks itself: those who passed it should have served it by then, unless they stopped.
-    fn first_look(&self, core: &Core, number: u64) -> Option<Instant> {
-        let bypass = core.policy().bypass;
-        let end = self.queue.get(number)?.budget_end?;
-        Some(end + (bypass - budget_of(bypass)))
     }
 
     /// A request has waited long enough: answers how long, and for whom.
@@ -325,8 +313,9 @@ impl Core {
         limit: Option<Duration>,
     ) -> Result<()> {
         let deadline = patience.deadline();
-        let mut look = ledger.first_look(self, number);
-        let mut watch = Watch::new(self, &ledger, number, self.clock().now());
+        let now = self.clock().now();
+        let mut look = ledger.plan_look(self, number, now);
+        let mut watch = Watch::new(self, &ledger, number, now);
         loop {
             if let Some(answer) = ledger.answer(self, number, seat) {
                 return answer;
@@ -341,8 +330,7 @@ impl Core {
                 continue;
             }
             if look.is_some_and(|at| at <= now) {
-                look = None;
-                ledger.dispatch(self, Some(number));
+                look = ledger.look(self, number, now);
             }
             let idle = match poll.filter(|at| *at <= now) {
                 Some(_) => watch.look(self, &ledger, number, now),

@@ -68,7 +68,8 @@ fn check(preemptions: Option<usize>, visitors: &'static [fn(&Model)]) {
 }
 
 fn run_once(visitors: &'static [fn(&Model)]) {
-    let policy = Policy { wait_limit: None, bypass: Duration::ZERO, capacity: None };
+    let policy =
+        Policy { wait_limit: None, bypass: Duration::ZERO, turn: Duration::ZERO, capacity: None };
     let arbiter = FairArbiter::with_policy(CpuSet::first(2), policy).unwrap();
     let model =
         Arc::new(Model { arbiter, machine: UnsafeCell::new(()), in_lanes: AtomicUsize::new(0) });

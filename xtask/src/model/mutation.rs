@@ -73,6 +73,15 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         model: "x28_a_thread_that_ends_gives_its_cpus_to_the_waiter_it_passed",
     },
     Mutation {
+        name: "kept-twice",
+        about: "the CPUs that a thread keeps for its turn are given back to the pool as well",
+        file: "src/admission.rs",
+        from: "let freed = before.tokens() - after.spare();",
+        to: "let freed = before.tokens();",
+        checker: Checker::Loom,
+        model: "x28_a_thread_that_ends_gives_its_cpus_to_the_waiter_it_passed",
+    },
+    Mutation {
         name: "minted-cpu",
         about: "an overcommitted operation gives back a CPU that it never had",
         file: "src/seat.rs",

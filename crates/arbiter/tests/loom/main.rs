@@ -45,7 +45,7 @@ impl Model {
     }
 
     fn with_bypass(cpus: usize, bypass: Duration) -> Arc<Self> {
-        let policy = Policy { wait_limit: None, bypass, capacity: None };
+        let policy = Policy { wait_limit: None, bypass, turn: 2 * bypass, capacity: None };
         let arbiter = FairArbiter::with_policy(CpuSet::first(cpus), policy).unwrap();
         let (machine, alone) = (UnsafeCell::new(()), UnsafeCell::new(()));
         Arc::new(Self { arbiter, machine, alone, signal: Stop::default() })

@@ -56,14 +56,15 @@ struct Model {
 
 impl Model {
     fn new(cpus: usize, bypass: Duration) -> Arc<Self> {
-        let policy = Policy { wait_limit: None, bypass, capacity: None };
+        let policy = Policy { wait_limit: None, bypass, turn: 2 * bypass, capacity: None };
         let arbiter = FairArbiter::with_policy(CpuSet::first(cpus), policy).unwrap();
         Arc::new(Self { arbiter, books: Books::default() })
     }
 
     /// With a bypass budget that ends at random.
     fn with_jumping_clock(cpus: usize) -> Arc<Self> {
-        let policy = Policy { wait_limit: None, bypass: Duration::from_secs(100), capacity: None };
+        let bypass = Duration::from_secs(100);
+        let policy = Policy { wait_limit: None, bypass, turn: 2 * bypass, capacity: None };
         let clock = JumpingClock { start: Instant::now(), seconds: AtomicU64::new(0) };
         let arbiter = FairArbiter::with_clock(CpuSet::first(cpus), policy, clock).unwrap();
         Arc::new(Self { arbiter, books: Books::default() })

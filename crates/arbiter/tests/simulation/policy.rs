@@ -69,7 +69,12 @@ pub(super) struct Arbitrated {
 
 impl Arbitrated {
     pub(super) fn new(cpus: usize) -> Self {
-        let settings = Settings { wait_limit: None, bypass: Duration::ZERO, capacity: None };
+        let settings = Settings {
+            wait_limit: None,
+            bypass: Duration::ZERO,
+            turn: Duration::ZERO,
+            capacity: None,
+        };
         let stopped = Stopped(Instant::now());
         let arbiter = FairArbiter::with_clock(CpuSet::first(cpus), settings, stopped).unwrap();
         let arbiter = Box::leak(Box::new(arbiter));
