@@ -21,6 +21,9 @@ const ROUND: u32 = 4;
 /// How often in a turn somebody of those who wait looks whether the holders go on.
 const LOOKS_IN_A_TURN: u32 = 2;
 
+/// The part of the bypass budget after which a thread that was between two operations should have started one.
+const LOOKS_AGAIN: u32 = 4;
+
 /// How many sleepers are looked at for the next that wakes by itself.
 const SLEEPERS: usize = 64;
 
@@ -37,6 +40,8 @@ pub(super) struct Allowance {
     since: Instant,
     /// When its thread looks by itself, if it does again.
     look: Option<Instant>,
+    /// Whether that is to see if a thread that was between two operations has started one.
+    again: bool,
 }
 
 impl Allowance {
@@ -71,7 +76,7 @@ impl Ledger {
         let in_turns = self.takes_turns(core, number, now) && policy.bypass < policy.turn;
         let total = if in_turns { ROUND * policy.turn } else { policy.bypass };
         let before = self.passing.total(now);
-        let allowance = Allowance { total, in_turns, before, since: now, look: None };
+        let allowance = Allowance { total, in_turns, before, since: now, look: None, again: false };
         (!policy.bypass.is_zero()).then_some(allowance)
     }
 
@@ -158,8 +163,8 @@ impl Ledger {
     /// CPUs of threads that started nothing since somebody looked are for those who wait. At the end of the
     /// allowance those of threads between two operations are too.
     pub(super) fn look(&mut self, core: &Core, number: u64, now: Instant) -> Option<Instant> {
-        self.free_idle(core);
-        let look = self.plan_look(core, number, now);
+        let suspected = self.free_idle(core);
+        let look = self.plan_look(core, number, now, suspected);
         if look.is_none() {
             self.for_each_entry(|entry| entry.passes = false);
         }
@@ -169,23 +174,31 @@ impl Ledger {
         look
     }
 
-    /// When a waiting thread looks next whether the holders go on, beside the end of its allowance: those
+    /// When a waiting thread looks next whether the holders go on; at last when its allowance is over, since those
     /// who passed it should have served it by then, unless they stopped.
     ///
-    /// A fresh one does once. Of those in turns the oldest looks a few times a turn, the others as seldom as they
-    /// are far from it.
-    pub(super) fn plan_look(&mut self, core: &Core, number: u64, now: Instant) -> Option<Instant> {
+    /// A fresh one looks at that end only. Of those in turns the oldest looks a few times a turn, the others as
+    /// seldom as they are far from it; and once more soon after a look that found a thread between operations.
+    pub(super) fn plan_look(
+        &mut self,
+        core: &Core,
+        number: u64,
+        now: Instant,
+        suspected: bool,
+    ) -> Option<Instant> {
+        let policy = core.policy();
         let waiting = self.queue.get(number)?;
         let (own, older) = (waiting.allowance?, self.queue.class_of(waiting).older_than(number));
-        let pause = if own.in_turns {
-            core.policy().turn / std::env::var("LK").map_or(LOOKS_IN_A_TURN, |x| x.parse().unwrap())
-        } else {
-            own.total
+        let again = suspected && !own.again;
+        let pause = match (own.in_turns, again) {
+            (false, _) => own.total,
+            (true, true) => policy.bypass / LOOKS_AGAIN,
+            (true, false) => policy.turn / LOOKS_IN_A_TURN * (older + 1),
         };
         let last = own.since + own.total;
-        let look = Some(last.min(now + pause * (older + 1))).filter(|_| now < last);
+        let look = Some(last.min(now + pause)).filter(|_| now < last);
         let waiting = self.queue.get_mut(number)?;
-        waiting.allowance = Some(Allowance { look, ..own });
+        waiting.allowance = Some(Allowance { look, again, ..own });
         look
     }
 }

@@ -333,13 +333,18 @@ impl Ledger {
         cpus
     }
 
-    /// Puts the CPUs at hand of threads that started no operation since the last look into the pool.
-    pub(super) fn free_idle(&mut self, core: &Core) {
+    /// Puts the CPUs at hand of threads that started no operation since the last look into the pool; answers whether
+    /// there are others that are between two operations.
+    pub(super) fn free_idle(&mut self, core: &Core) -> bool {
+        let mut between = false;
         self.for_each_entry(|entry| {
             if entry.was_idle() {
                 core.pool().put(take_spare(&entry.seat, u32::MAX));
+            } else {
+                between |= entry.seat.load().reclaimable() > 0 && !entry.seat.load().is_busy();
             }
         });
+        between
     }
 }
 

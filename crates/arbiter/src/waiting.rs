@@ -314,7 +314,7 @@ impl Core {
     ) -> Result<()> {
         let deadline = patience.deadline();
         let now = self.clock().now();
-        let mut look = ledger.plan_look(self, number, now);
+        let mut look = ledger.plan_look(self, number, now, false);
         let mut watch = Watch::new(self, &ledger, number, now);
         loop {
             if let Some(answer) = ledger.answer(self, number, seat) {

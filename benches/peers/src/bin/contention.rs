@@ -1,7 +1,7 @@
 //! Suite `contention`: the same work by one, two, four and eight callers on a few CPUs.
 //!
 //! Each caller is a thread with a backend of its own, of a budget of one or two threads, and all
-//! callers together do the same number of jobs. The limit is those jobs by raw kernels on plain
+//! callers together do the same number of jobs, which they draw one by one. The limit is those jobs by raw kernels on plain
 //! threads in the best schedule there is: as many threads as can run, each doing job after job. The
 //! peer is what happens without arbitration: faer, and parallel sums, on one shared rayon pool.
 //!
@@ -21,6 +21,7 @@
 use std::hint::black_box;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
@@ -234,11 +235,19 @@ impl Foreign {
     }
 }
 
-/// Each caller on a thread of its own with its share of the jobs.
+/// Each caller on a thread of its own, until they have done all jobs together.
+///
+/// They draw jobs from one number. With a fixed share for each, those who are done first would leave CPUs idle at
+/// the end of every sample.
 fn called(name: &str, mut callers: Vec<Job>) -> Contender<'static> {
-    let each = JOBS / callers.len() as u64;
     Contender::sampled(name, move |count| {
-        on_threads(callers.iter_mut().collect(), count * each, |job| job())
+        let left = AtomicU64::new(count * JOBS);
+        let draw = || left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
+        on_threads(callers.iter_mut().collect(), 1, |job| {
+            while draw() {
+                job();
+            }
+        })
     })
 }
 
