@@ -27,7 +27,7 @@ const MOST_UNSEEN: u32 = 1 << 20;
 const NEARBY: usize = 16;
 
 /// By how many long turns a thread may be ahead of one that waits and still have another, for the sake of where it runs.
-const LEAD: u64 = 2;
+const LEAD: u64 = 1;
 
 /// How far a thread was when it was last under the lock.
 #[derive(Clone, Copy, Debug)]

@@ -45,10 +45,10 @@ fn main() -> ExitCode {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(cpus).build_global();
     pool.expect("nobody has used the shared pool yet");
     Suite::main("contention", |suite| {
-        // Long enough for many turns of each caller. In shorter samples the callers' start, and their end,
-        // when fewer of them than CPUs still run, are a tenth of it.
+        // Long enough for several long turns of each of eight callers. Of shorter samples the start of the callers' threads,
+        // which are strangers to the arbiter until their first turn is over, is a good part.
         let plan = suite.plan_mut();
-        plan.sample = plan.sample.max(Duration::from_millis(100));
+        plan.sample = plan.sample.max(Duration::from_millis(200));
         suite.figure("fairness/8-callers/1", 1, fairness);
         let foreigners: Vec<_> = suite.libraries().iter().map(|path| Foreign::open(path)).collect();
         for budget in [1, 2] {
