@@ -42,7 +42,7 @@ pub use order::{Key, Ordered};
 pub use real::Real;
 pub use reducer::{All, Any, Max, Min, Parity, Prod, Reducer, Sum, SumOfSquares};
 pub use visit::{
-    CombinerVisitor, ElementwiseVisitor, ReductionVisitor, combiner_of, visit_analytic,
-    visit_combiner, visit_elementwise, visit_reduction,
+    CombinerVisitor, ElementwiseVisitor, ReductionVisitor, visit_analytic, visit_combiner,
+    visit_elementwise, visit_reduction, visit_scan,
 };
 pub(super) use visit::{check_combiner, without_order};

@@ -13,7 +13,7 @@ use tenferro_tensor::{
 
 use super::{
     Grant,
-    isa::{Isa, in_widest},
+    isa::{Isa, in_widest_with_fma},
     reduce::{self, Way},
     share::{Elements, Target},
     walk::{Axis, Walk},
@@ -137,7 +137,9 @@ impl Plan {
         let (input, out) = (Elements::<T>::new(x.data()), Target::<T>::new(out.data()));
         let (results, units) = self.units();
         let cost = (results * self.count).saturating_mul(self.element_cost());
-        grant.share(units, cost, |range| in_widest(Tiles { plan: self, input, out, range }));
+        grant.share(units, cost, |range| {
+            in_widest_with_fma(Tiles { plan: self, input, out, range });
+        });
     }
 }
 

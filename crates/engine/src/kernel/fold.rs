@@ -3,7 +3,7 @@
 //! They know offsets and a reducer, and nothing of axes, blocks or threads. All are inlined into functions that are
 //! compiled for an instruction set. In which order elements are combined depends on lengths and strides alone.
 
-use std::ops::Range;
+use std::{mem::MaybeUninit, ops::Range};
 
 use tenferro_ops::scalar::Reducer;
 use tenferro_tensor::Scalar;
@@ -82,17 +82,38 @@ pub(super) trait Carry<T: Scalar, R: Reducer<T>> {
     /// again; its halves are combined until they are parts.
     #[inline(always)]
     fn carry(&mut self, parts: &mut [R::Acc], rows: Rows, joined: usize) {
-        if joined <= 1 {
-            return self.carry_rows(parts, rows);
-        }
         let reducer = self.reducer();
-        let (long, rest) = (rows.count / joined, rows.count % joined);
-        let mut wide = [reducer.neutral(); WIDE_ROW];
-        let mut width = joined * parts.len();
-        let next = width.cast_signed();
-        self.carry_rows(&mut wide[..width], Rows { step: 1, next, count: long, ..rows });
-        let rest_rows = Rows { step: 1, next, count: 1, ..rows.from(long * joined) };
-        self.carry_rows(&mut wide[..rest * parts.len()], rest_rows);
+        let mut wide = [const { MaybeUninit::<R::Acc>::uninit() }; WIDE_ROW];
+        let mut width = if joined > 1 { joined * parts.len() } else { 0 };
+        let wide = &mut wide[..width];
+        let mut passes = [(parts.len(), rows), (0, rows)];
+        let carried = if joined <= 1 {
+            &mut *parts
+        } else {
+            let (long, rest) = (rows.count / joined, rows.count % joined);
+            let next = width.cast_signed();
+            let rest_rows = Rows { step: 1, next, count: 1, ..rows.from(long * joined) };
+            passes = [
+                (width, Rows { step: 1, next, count: long, ..rows }),
+                (rest * parts.len(), rest_rows),
+            ];
+            for place in &mut *wide {
+                place.write(reducer.neutral());
+            }
+            // SAFETY: every place was just written.
+            unsafe { wide.assume_init_mut() }
+        };
+        // From one place, so that it is compiled once.
+        for (width, rows) in passes {
+            if width > 0 {
+                self.carry_rows(&mut carried[..width], rows);
+            }
+        }
+        if joined <= 1 {
+            return;
+        }
+        // SAFETY: more than one row is joined, so every place was written.
+        let wide = unsafe { wide.assume_init_mut() };
         while width > parts.len() {
             width /= 2;
             let (near, far) = wide[..2 * width].split_at_mut(width);
@@ -100,7 +121,7 @@ pub(super) trait Carry<T: Scalar, R: Reducer<T>> {
                 *part = reducer.combine(*part, other);
             }
         }
-        for (part, &other) in parts.iter_mut().zip(&wide) {
+        for (part, &other) in parts.iter_mut().zip(&*wide) {
             *part = reducer.combine(*part, other);
         }
     }
@@ -132,7 +153,19 @@ impl<T: Scalar, R: Reducer<T>> Folding<T, R> {
         if rows.step == 1 {
             self.carry_by_some(parts, Rows { step: 1, ..rows });
         } else {
-            self.carry_by_some(parts, rows);
+            self.carry_apart(parts, rows);
+        }
+    }
+
+    /// The same where elements are no neighbours, which gains nothing from blocks.
+    #[inline(always)]
+    fn carry_apart(self, parts: &mut [R::Acc], rows: Rows) {
+        let rest = rows.count % ROWS;
+        for row in (0..rows.count - rest).step_by(ROWS) {
+            self.carry_parts::<ROWS>(parts, rows.from(row));
+        }
+        for row in rows.count - rest..rows.count {
+            self.carry_parts::<1>(parts, rows.from(row));
         }
     }
 

@@ -103,9 +103,12 @@ impl Isa {
 
     /// Whether a fused multiply-add is one instruction.
     pub(super) fn has_fma(self) -> bool {
-        self != Isa::Baseline || cfg!(any(target_arch = "aarch64", target_feature = "fma"))
+        self != Isa::Baseline || BASELINE_HAS_FMA
     }
 }
+
+/// Whether every CPU of the target has a fused multiply-add. What needs one is compiled for the baseline only then.
+const BASELINE_HAS_FMA: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
 /// The loop for this CPU.
 #[inline]
@@ -116,6 +119,24 @@ pub(super) fn compiled<L: Loop>() -> Run {
         Isa::Avx2 => avx2::<L>,
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => avx512::<L>,
+    }
+}
+
+/// The loop for this CPU, which needs fused multiply-adds; `None` if it has none.
+#[inline]
+pub(super) fn compiled_with_fma<L: Loop>() -> Option<Run> {
+    match Isa::current() {
+        Isa::Baseline => {
+            if const { BASELINE_HAS_FMA } {
+                Some(baseline::<L>)
+            } else {
+                None
+            }
+        }
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => Some(avx2::<L>),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => Some(avx512::<L>),
     }
 }
 
@@ -162,7 +183,27 @@ pub(super) fn in_widest<W: NullaryFnOnce>(work: W) -> W::Output {
     }
 }
 
-/// The same, but for registers that few elements fill: every kind more is time to build.
+/// The same for work that needs fused multiply-adds, on a CPU that has them.
+#[inline]
+pub(super) fn in_widest_with_fma<W: NullaryFnOnce>(work: W) -> W::Output {
+    match Isa::current() {
+        Isa::Baseline => {
+            if const { BASELINE_HAS_FMA } {
+                work.call()
+            } else {
+                unreachable!("invariant: the CPU was asked for fused multiply-adds")
+            }
+        }
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the CPU was found to have what the token stands for.
+        Isa::Avx2 => unsafe { V3::new_unchecked() }.vectorize(work),
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Isa::Avx512 => unsafe { V4::new_unchecked() }.vectorize(work),
+    }
+}
+
+/// As [`in_widest`], but for registers that few elements fill: every kind more is time to build.
 #[inline]
 pub(super) fn in_wide<W: NullaryFnOnce>(work: W) -> W::Output {
     match Isa::current() {

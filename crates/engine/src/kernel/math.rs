@@ -33,7 +33,7 @@ use tenferro_tensor::{Analytic, DType, bf16, f16};
 pub(super) use float::Float;
 
 use super::{
-    isa::{Isa, Loop, Places, Run, Word, compiled},
+    isa::{Loop, Places, Run, Word, compiled_with_fma},
     share::ask,
 };
 
@@ -94,25 +94,19 @@ pub(super) fn vectorised(row: &Analytic, dtype: DType) -> Option<Run> {
 }
 
 fn of<F: Function<f32> + Function<f64>>(dtype: DType) -> Option<Run> {
-    if !Isa::current().has_fma() {
-        return None;
-    }
     match dtype {
-        DType::F64 => Some(compiled::<Blocks<f64, F>>()),
-        DType::F32 => Some(compiled::<Blocks<f32, F>>()),
-        DType::F16 => Some(compiled::<Halves<f16, F>>()),
-        DType::BF16 => Some(compiled::<Halves<bf16, F>>()),
+        DType::F64 => compiled_with_fma::<Blocks<f64, F>>(),
+        DType::F32 => compiled_with_fma::<Blocks<f32, F>>(),
+        DType::F16 => compiled_with_fma::<Halves<f16, F>>(),
+        DType::BF16 => compiled_with_fma::<Halves<bf16, F>>(),
         _ => None,
     }
 }
 
 fn of2<F: Function2<f32> + Function2<f64>>(dtype: DType) -> Option<Run> {
-    if !Isa::current().has_fma() {
-        return None;
-    }
     match dtype {
-        DType::F64 => Some(compiled::<Blocks2<f64, F>>()),
-        DType::F32 => Some(compiled::<Blocks2<f32, F>>()),
+        DType::F64 => compiled_with_fma::<Blocks2<f64, F>>(),
+        DType::F32 => compiled_with_fma::<Blocks2<f32, F>>(),
         _ => None,
     }
 }

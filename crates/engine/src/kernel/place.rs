@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use pulp::NullaryFnOnce;
 use smallvec::SmallVec;
-use tenferro_ops::scalar::Real;
-use tenferro_tensor::{Accepts, DType, Operand, OperandMut, Validation, dispatch};
+use tenferro_ops::scalar::{Bits, Real};
+use tenferro_tensor::{Accepts, DType, DTypeClass, Operand, OperandMut, Validation, dispatch};
 
 use super::{
     Grant,
@@ -42,7 +42,16 @@ pub(super) fn place(
 ) -> Result<(), Validation> {
     let plan = Plan::new(input, axes, &out);
     let dtype = input.dtype();
-    dispatch!(dtype, real T => {
+    if dtype.is_integer() {
+        match dtype.size() {
+            1 => plan.search_integers::<i8>(grant, extreme, input, out),
+            2 => plan.search_integers::<i16>(grant, extreme, input, out),
+            4 => plan.search_integers::<i32>(grant, extreme, input, out),
+            _ => plan.search_integers::<i64>(grant, extreme, input, out),
+        }
+        return Ok(());
+    }
+    dispatch!(dtype, float T => {
         // A NaN is not ordered, and so beats.
         #[allow(
             clippy::neg_cmp_op_on_partial_ord,
@@ -94,6 +103,26 @@ impl Plan {
         kept.extent > 1
             && (searched.extent == 1
                 || kept.strides[1].unsigned_abs() < searched.strides[0].unsigned_abs())
+    }
+
+    /// Searches integers of one width, whatever their sign, for either extreme: as signed ones with those bits inverted
+    /// that make the extreme the largest. So what differs in few bits is compiled once.
+    fn search_integers<T: Real + Bits>(
+        &self,
+        grant: &Grant<'_>,
+        extreme: Extreme,
+        input: &Operand<'_>,
+        out: OperandMut<'_>,
+    ) {
+        let sign = match input.dtype().class() {
+            DTypeClass::Unsigned => T::LOWEST,
+            _ => T::default(),
+        };
+        let inverted = match extreme {
+            Extreme::Largest => sign,
+            Extreme::Smallest => sign.not(),
+        };
+        self.search(grant, input, out, move |x: T, best: T| x.xor(inverted) > best.xor(inverted));
     }
 
     fn search<T: Real>(

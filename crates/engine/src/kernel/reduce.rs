@@ -57,30 +57,44 @@ pub(super) fn reduce(
 
 /// Computes a reduction that is no search.
 fn gather(row: &Reduction, loops: Loops<'_>) -> Result<()> {
-    let op = || Primitive::Reduction(row.clone()).name();
-    let out_of_memory = |bytes| Error::OutOfMemory { op: op(), bytes };
-    // Truth values are bytes of 0 and 1, of which there are more to a register than of truth values. What nothing reduces
-    // to is the one thing that differs.
-    let is_something = loops.plan.reduced.elements() > 0;
-    let question = match row {
-        Reduction::All { .. } if is_something => Some(Question::All),
-        Reduction::Any { .. } if is_something => Some(Question::Any),
-        _ => None,
+    let op = Primitive::Reduction(row.clone()).name();
+    let combiner = match row {
+        Reduction::All { .. } if loops.is_of_truth() => Combiner::And,
+        Reduction::Any { .. } if loops.is_of_truth() => Combiner::Or,
+        Reduction::Reduce { combiner, .. } => *combiner,
+        _ => {
+            return visit_reduction(row, loops.input.dtype(), loops)
+                .map_err(|problem| problem.of(op))?
+                .expect("invariant: all other rows have a reducer")
+                .map_err(|bytes| Error::OutOfMemory { op, bytes });
+        }
     };
-    if let (Some(question), DType::Bool) = (question, loops.input.dtype()) {
-        let Some(loops) = loops.answered(question) else { return Ok(()) };
-        let combiner = match question {
-            Question::All => Combiner::And,
-            Question::Any => Combiner::Or,
+    gather_by(combiner, op, loops)
+}
+
+/// Gathers elements by a combiner, in the name of the operation `op`.
+fn gather_by(combiner: Combiner, op: &'static str, mut loops: Loops<'_>) -> Result<()> {
+    if loops.is_of_truth() {
+        // Beside what nothing comes to, truth values are gathered as bytes of 0 and 1.
+        if loops.plan.reduced.elements() == 0 {
+            loops.write(combiner == Combiner::And);
+            return Ok(());
+        }
+        let question = match combiner {
+            Combiner::And => Some(Question::All),
+            Combiner::Or => Some(Question::Any),
+            _ => None,
         };
-        return visit_combiner(combiner, DType::U8, loops)
-            .map_err(|problem| problem.of(op()))?
-            .map_err(out_of_memory);
+        if let Some(question) = question {
+            match loops.answered(question) {
+                Some(others) => loops = others,
+                None => return Ok(()),
+            }
+        }
     }
-    visit_reduction(row, loops.input.dtype(), loops)
-        .map_err(|problem| problem.of(op()))?
-        .expect("invariant: all other rows have a reducer")
-        .map_err(out_of_memory)
+    visit_combiner(combiner, loops.input.dtype(), loops)
+        .map_err(|problem| problem.of(op))?
+        .map_err(|bytes| Error::OutOfMemory { op, bytes })
 }
 
 /// Gathers the elements over `axes` by a combiner, in the name of the operation `op`.
@@ -92,9 +106,7 @@ pub(super) fn combine(
     out: OperandMut<'_>,
 ) -> Result<()> {
     let plan = Plan::new(input, axes, &out, grant.width());
-    visit_combiner(combiner, input.dtype(), Loops { grant, plan, input, source: None, out })
-        .map_err(|problem| problem.of(op))?
-        .map_err(|bytes| Error::OutOfMemory { op, bytes })
+    gather_by(combiner, op, Loops { grant, plan, input, source: None, out })
 }
 
 /// Computes elements of a dense tensor, those of a range in column-major order, and says where they lie next to each other.
@@ -149,9 +161,26 @@ impl Loops<'_> {
             source.is_none() && truth::answer(grant, plan, question, input, out.reborrow());
         (!is_answered).then_some(self)
     }
+
+    fn is_of_truth(&self) -> bool {
+        self.input.dtype() == DType::Bool
+    }
+
+    /// Writes one truth value for every result.
+    fn write(&mut self, value: bool) {
+        let out = Target::<bool>::new(self.out.data());
+        let [step, _] = self.plan.kept.strides();
+        for ([first, _], length) in self.plan.kept.runs(0..self.plan.kept.elements()) {
+            for at in 0..length.cast_signed() {
+                // SAFETY: the walk reaches places of the output only.
+                unsafe { out.at(first + at * step).write(value) };
+            }
+        }
+    }
 }
 
 impl ReductionVisitor for Loops<'_> {
+    const BY_BITS: bool = true;
     /// The bytes that could not be had for the parts of blocks.
     type Output = Result<(), usize>;
 
@@ -206,11 +235,17 @@ impl ReductionVisitor for Loops<'_> {
 }
 
 impl CombinerVisitor for Loops<'_> {
+    const BY_BITS: bool = true;
     type Output = Result<(), usize>;
 
     fn combine<T: Scalar, R: Reducer<T, Out = T>>(self, reducer: R) -> Self::Output {
         self.reduce::<T, R>(reducer)
     }
+}
+
+/// Whether a dtype, or another one with the same bits, is reduced so often that a second instance pays.
+const fn is_in_common_use(dtype: DType) -> bool {
+    matches!(dtype, DType::I64 | DType::I32 | DType::I8 | DType::C64 | DType::C32)
 }
 
 /// The jobs of a reduction.
@@ -280,11 +315,14 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
 
     /// Does jobs in the registers of this machine.
     fn jobs_of(&self, jobs: Jobs<'_, '_, '_, T, R>) {
-        // Wider registers shorten what is computed most; every instance more is time to build.
+        // Wider registers shorten what is computed most; every instance more is time to build. Halves are converted one
+        // by one in any.
         if const { matches!(T::DTYPE, DType::F64 | DType::F32) } {
             in_widest(jobs);
-        } else {
+        } else if const { is_in_common_use(T::DTYPE) } {
             in_wide(jobs);
+        } else {
+            jobs.call();
         }
     }
 

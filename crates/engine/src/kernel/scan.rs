@@ -6,7 +6,7 @@
 
 use std::{ops::Range, ptr::NonNull};
 
-use tenferro_ops::scalar::{CombinerVisitor, Reducer, combiner_of, visit_combiner};
+use tenferro_ops::scalar::{CombinerVisitor, Reducer, visit_scan};
 use tenferro_tensor::{
     AsOperand, Boundary, Direction, Error, Operand, OperandMut, Primitive, Result, Scalar, Scan,
 };
@@ -48,7 +48,7 @@ pub(super) fn scan(
     // SAFETY: the layout is the output's own, backwards along an axis.
     let mut out = unsafe { out.relaid(first, &layout) };
     let lines = Lines::new(grant, *axis, &view.as_operand(), &mut out, sweep.boundary);
-    visit_combiner(combiner_of(row), input.dtype(), lines)
+    visit_scan(row, input.dtype(), lines)
         .map_err(|problem| problem.of(op()))?
         .map_err(|bytes| Error::OutOfMemory { op: op(), bytes })
 }
@@ -83,6 +83,7 @@ impl<'a> Lines<'a> {
 }
 
 impl CombinerVisitor for Lines<'_> {
+    const BY_BITS: bool = true;
     /// The bytes that could not be had for the totals of blocks.
     type Output = Result<(), usize>;
 

@@ -102,7 +102,7 @@ impl Updates<'_> {
         let (low, high) = self.span;
         let all = low..high + 1;
         if threads == 1 || !self.apart {
-            return self.part(&Part { places: 0..size, starts: all }, place);
+            return self.part(&Part { places: 0..size, starts: all }, &place);
         }
         self.grant.workers().run(threads, &|part| {
             let cut =
@@ -118,7 +118,7 @@ impl Updates<'_> {
         });
     }
 
-    fn part(&self, part: &Part, place: impl Fn(isize, isize)) {
+    fn part(&self, part: &Part, place: &impl Fn(isize, isize)) {
         let Slices { numbers, within } = &self.slices;
         let ([next], [step_update, step]) = (numbers.strides(), within.strides());
         let mut offsets = [0; BLOCK];
@@ -161,13 +161,14 @@ impl BitsVisitor for Placing<'_> {
 }
 
 impl CombinerVisitor for Placing<'_> {
+    const BY_BITS: bool = true;
     type Output = ();
 
     fn combine<T: Scalar, R: Reducer<T, Out = T>>(mut self, reducer: R) {
         let from = Elements::<T>::new(self.updates.elements.data());
         let to = Target::<T>::new(self.out.data());
         // Whatever is carried in another type than the element's is kept in it to the end.
-        if size_of::<R::Acc>() != size_of::<T>() {
+        if const { size_of::<R::Acc>() != size_of::<T>() } {
             return self.combine_apart(reducer, from, to);
         }
         self.updates.share(|place, update| {

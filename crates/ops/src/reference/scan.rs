@@ -3,7 +3,7 @@
 use tenferro_tensor::{Boundary, Direction, Result, Scalar, Scan, Sweep, Tensor};
 
 use super::Call;
-use crate::scalar::{CombinerVisitor, Reducer, combiner_of, visit_combiner};
+use crate::scalar::{CombinerVisitor, Reducer, visit_scan};
 
 pub(super) fn evaluate(row: &Scan, call: Call<'_>) -> Result<Tensor> {
     let op = call.op;
@@ -13,7 +13,7 @@ pub(super) fn evaluate(row: &Scan, call: Call<'_>) -> Result<Tensor> {
     | Scan::Cummin { axis, sweep }) = row;
     let lines = Lines { call, axis: *axis, sweep: *sweep };
     let dtype = lines.call.inputs[0].dtype();
-    visit_combiner(combiner_of(row), dtype, lines).map_err(|problem| problem.of(op))?
+    visit_scan(row, dtype, lines).map_err(|problem| problem.of(op))?
 }
 
 struct Lines<'c> {

@@ -82,6 +82,9 @@ pub trait ElementwiseVisitor {
 
 /// The loops of an engine over reductions.
 pub trait ReductionVisitor {
+    /// As [`CombinerVisitor::BY_BITS`].
+    const BY_BITS: bool = false;
+
     /// What a loop gives back.
     type Output;
 
@@ -91,6 +94,12 @@ pub trait ReductionVisitor {
 
 /// The loops of an engine over combiners: reducers of elements to one of their own type.
 pub trait CombinerVisitor {
+    /// Whether elements are handed over as what has the same bits, where a reducer makes the same of these: unsigned
+    /// integers as signed ones, and truth values as `i8`. So what differs in name only is compiled once.
+    ///
+    /// What nothing reduces to is that of the type which is handed over: all bits, where it is `true`.
+    const BY_BITS: bool = false;
+
     /// What a loop gives back.
     type Output;
 
@@ -102,6 +111,7 @@ pub trait CombinerVisitor {
 struct Reducing<V>(V);
 
 impl<V: ReductionVisitor> CombinerVisitor for Reducing<V> {
+    const BY_BITS: bool = V::BY_BITS;
     type Output = V::Output;
 
     fn combine<T: Scalar, R: Reducer<T, Out = T>>(self, reducer: R) -> V::Output {
@@ -118,12 +128,6 @@ macro_rules! run {
     ($visitor:ident.$method:ident($function:expr), $dtype:ident, ordered) => {
         dispatch!($dtype, ordered T => Ok($visitor.$method::<T, _>($function)), else Err(without_order($dtype)))
     };
-    ($visitor:ident.$method:ident($function:expr), $dtype:ident, boolean) => {
-        match $dtype {
-            DType::Bool => Ok($visitor.$method::<bool, _>($function)),
-            _ => Err(meaningless($dtype, Accepts::Boolean)),
-        }
-    };
     // Whatever is bits to be looked at: integers and truth values.
     ($visitor:ident.$method:ident($function:expr), $dtype:ident, bits) => {
         dispatch!($dtype, integer T => Ok($visitor.$method::<T, _>($function)), else match $dtype {
@@ -139,6 +143,51 @@ macro_rules! run {
             Err(meaningless($dtype, Accepts::$accepts))
         })
     };
+}
+
+/// As [`run!`], for reducers that make the same of all elements with the same bits.
+macro_rules! run_by_bits {
+    ($visitor:ident.$method:ident($reducer:expr), $dtype:ident, number) => {{
+        let handed_over = if V::BY_BITS { signed($dtype) } else { $dtype };
+        dispatch!(handed_over, number T => run_by_bits!(@once $visitor.$method::<T>($reducer)), else {
+            Err(meaningless($dtype, Accepts::Number))
+        })
+    }};
+    ($visitor:ident.$method:ident($reducer:expr), $dtype:ident, bits) => {{
+        let handed_over = match $dtype {
+            DType::Bool if V::BY_BITS => DType::I8,
+            _ if V::BY_BITS => signed($dtype),
+            _ => $dtype,
+        };
+        dispatch!(handed_over, integer T => run_by_bits!(@once $visitor.$method::<T>($reducer)), else match $dtype {
+            DType::Bool => run_by_bits!(@once $visitor.$method::<bool>($reducer)),
+            _ => Err(meaningless($dtype, Accepts::Bits)),
+        })
+    }};
+    // What is never handed over must not be compiled.
+    (@once $visitor:ident.$method:ident::<$T:ty>($reducer:expr)) => {
+        if const { V::BY_BITS && has_other_name(<$T as Scalar>::DTYPE) } {
+            unreachable!("invariant: another type with the same bits is handed over")
+        } else {
+            Ok($visitor.$method::<$T, _>($reducer))
+        }
+    };
+}
+
+/// Whether visitors by bits get another type for this one.
+const fn has_other_name(dtype: DType) -> bool {
+    matches!(dtype, DType::U8 | DType::U16 | DType::U32 | DType::U64 | DType::Bool)
+}
+
+/// The signed integers with the bits of unsigned ones; others as they are.
+fn signed(dtype: DType) -> DType {
+    match dtype {
+        DType::U8 => DType::I8,
+        DType::U16 => DType::I16,
+        DType::U32 => DType::I32,
+        DType::U64 => DType::I64,
+        _ => dtype,
+    }
 }
 
 /// Calls a visitor with a function that is as cheap as the loop around it: inlined for the dtypes in common use, by a
@@ -332,9 +381,17 @@ pub fn visit_reduction<V: ReductionVisitor>(
         Reduction::Prod { .. } => visit_combiner(Combiner::Prod, dtype, Reducing(visitor)),
         Reduction::Max { .. } => visit_combiner(Combiner::Max, dtype, Reducing(visitor)),
         Reduction::Min { .. } => visit_combiner(Combiner::Min, dtype, Reducing(visitor)),
-        Reduction::All { .. } => run!(visitor.reduce(All), dtype, boolean),
-        Reduction::Any { .. } => run!(visitor.reduce(Any), dtype, boolean),
-        Reduction::SumOfSquares { .. } => run!(visitor.reduce(SumOfSquares), dtype, number Number),
+        Reduction::All { .. } => match dtype {
+            DType::Bool => visit_combiner(Combiner::And, dtype, Reducing(visitor)),
+            _ => Err(meaningless(dtype, Accepts::Boolean)),
+        },
+        Reduction::Any { .. } => match dtype {
+            DType::Bool => visit_combiner(Combiner::Or, dtype, Reducing(visitor)),
+            _ => Err(meaningless(dtype, Accepts::Boolean)),
+        },
+        Reduction::SumOfSquares { .. } => {
+            run_by_bits!(visitor.reduce(SumOfSquares), dtype, number)
+        }
         Reduction::Reduce { combiner, .. } => visit_combiner(*combiner, dtype, Reducing(visitor)),
         Reduction::Argmax { .. } | Reduction::Argmin { .. } => {
             check_accepted(Accepts::Real, dtype)?;
@@ -354,13 +411,13 @@ pub fn visit_combiner<V: CombinerVisitor>(
     visitor: V,
 ) -> Result<V::Output, Validation> {
     match combiner {
-        Combiner::Sum => run!(visitor.combine(Sum), dtype, number Number),
-        Combiner::Prod => run!(visitor.combine(Prod), dtype, number Number),
+        Combiner::Sum => run_by_bits!(visitor.combine(Sum), dtype, number),
+        Combiner::Prod => run_by_bits!(visitor.combine(Prod), dtype, number),
         Combiner::Max => run!(visitor.combine(Max), dtype, real Real),
         Combiner::Min => run!(visitor.combine(Min), dtype, real Real),
-        Combiner::And => run!(visitor.combine(All), dtype, bits),
-        Combiner::Or => run!(visitor.combine(Any), dtype, bits),
-        Combiner::Xor => run!(visitor.combine(Parity), dtype, bits),
+        Combiner::And => run_by_bits!(visitor.combine(All), dtype, bits),
+        Combiner::Or => run_by_bits!(visitor.combine(Any), dtype, bits),
+        Combiner::Xor => run_by_bits!(visitor.combine(Parity), dtype, bits),
     }
 }
 
@@ -378,14 +435,20 @@ pub(crate) fn check_combiner(combiner: Combiner, dtype: DType) -> Result<(), Val
     }
 }
 
-/// The combiner of which a scan is the running reduction.
-#[must_use]
-pub fn combiner_of(row: &Scan) -> Combiner {
+/// Calls the visitor with the reducer of which a scan is the running reduction.
+///
+/// # Errors
+/// As [`visit_elementwise`].
+pub fn visit_scan<V: CombinerVisitor>(
+    row: &Scan,
+    dtype: DType,
+    visitor: V,
+) -> Result<V::Output, Validation> {
     match row {
-        Scan::Cumsum { .. } => Combiner::Sum,
-        Scan::Cumprod { .. } => Combiner::Prod,
-        Scan::Cummax { .. } => Combiner::Max,
-        Scan::Cummin { .. } => Combiner::Min,
+        Scan::Cumsum { .. } => run_by_bits!(visitor.combine(Sum), dtype, number),
+        Scan::Cumprod { .. } => run_by_bits!(visitor.combine(Prod), dtype, number),
+        Scan::Cummax { .. } => run!(visitor.combine(Max), dtype, real Real),
+        Scan::Cummin { .. } => run!(visitor.combine(Min), dtype, real Real),
     }
 }
 
