@@ -99,7 +99,14 @@ fn bounds(primitive: &Primitive, inputs: &[Operand<'_>], result: &Tensor) -> Opt
     let factor = 4.0 * (terms + 4) as f64 * epsilon(dtype);
     // Products of many terms may end below the normal numbers, where digits are lost.
     let least = if matches!(dtype, DType::F64 | DType::C64) { f64::MIN_POSITIVE } else { 2e-38 };
-    Some(complex(&magnitudes).iter().map(|magnitude| factor * magnitude.norm() + least).collect())
+    let most =
+        if matches!(dtype, DType::F64 | DType::C64) { f64::MAX } else { f64::from(f32::MAX) };
+    let bound = |magnitude: &Complex64| match magnitude.norm() {
+        // The parts of a product may be beyond the largest number before it is.
+        norm if norm > most / 4.0 => f64::INFINITY,
+        norm => factor * norm + least,
+    };
+    Some(complex(&magnitudes).iter().map(bound).collect())
 }
 
 /// The least positive number of a real float.
