@@ -100,7 +100,7 @@ impl Ledger {
             let passed = waiting.allowance.is_some_and(|allowance| !allowance.in_turns);
             passed && waiting.is_queued() && is_for_cpus(self.queue.class_of(waiting).reason)
         };
-        let in_turns = oldest.and_then(|waiting| waiting.allowance).is_some_and(|own| own.in_turns);
+        let in_turns = oldest.is_some_and(Waiting::takes_turns);
         // An oldest one that is fresh has no more left than the others.
         let waiters = self.queue.iter().map(|(_, waiting)| waiting).filter(move |_| in_turns);
         oldest.into_iter().chain(waiters.filter(fresh).take(1))
@@ -113,8 +113,7 @@ impl Ledger {
 
     /// Whether all who wait take turns, so that nobody takes CPUs from a thread between two operations of its turn.
     pub(super) fn turns_are_long(&self) -> bool {
-        let in_turns = |waiting: &Waiting| waiting.allowance.is_some_and(|own| own.in_turns);
-        !self.queue.is_empty() && self.pressing().all(in_turns)
+        !self.queue.is_empty() && self.pressing().all(Waiting::takes_turns)
     }
 
     /// How much longer those who wait may be passed by what begins now.

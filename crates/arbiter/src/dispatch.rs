@@ -341,7 +341,8 @@ impl Ledger {
             if entry.was_idle() {
                 core.pool().put(take_spare(&entry.seat, u32::MAX));
             } else {
-                between |= entry.seat.load().reclaimable() > 0 && !entry.seat.load().is_busy();
+                let word = entry.seat.load();
+                between |= word.reclaimable() > 0 && !word.is_busy();
             }
         });
         between

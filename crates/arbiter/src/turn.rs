@@ -18,7 +18,6 @@ use crate::admission::{Core, Ending};
 use crate::affinity;
 use crate::ledger::{Entry, Ledger};
 use crate::seat::Seat;
-use crate::waiting::Waiting;
 
 /// The most operations that a thread runs in a row without a look at the clock.
 const MOST_UNSEEN: u32 = 1 << 20;
@@ -188,10 +187,7 @@ impl Ledger {
     pub(super) fn comes_back(&self, seat: &Seat) -> bool {
         let entry = self.entry(seat.slot());
         let Some(Place { now, .. }) = self.place else { return false };
-        if !entry.returns || entry.bound.is_some() {
-            return false;
-        }
-        self.is_looked_after(now)
+        entry.returns && entry.bound.is_none() && self.is_looked_after(now)
     }
 
     /// Who of those that need the same as `number` slept where CPUs come free: the oldest.
@@ -214,14 +210,13 @@ impl Ledger {
         let Some(near) = self.nearby(number).filter(|&near| near != number) else {
             return number;
         };
-        let waiting = self.queue.get(near);
-        let pace = waiting.and_then(Waiting::slot).and_then(|slot| self.entry(slot).pace);
-        let allowance = waiting.and_then(|waiting| waiting.allowance);
-        let (Some(pace), Some(allowance)) = (pace, allowance) else { return number };
+        let waiting =
+            self.queue.get(near).and_then(|waiting| waiting.slot().zip(waiting.allowance));
+        let Some((slot, allowance)) = waiting else { return number };
+        let Some(pace) = self.entry(slot).pace else { return number };
         let left_lately = place.now.saturating_duration_since(pace.looked) < allowance.total();
         let fits = pace.average <= self.budget(place.now);
-        let leads = waiting.and_then(Waiting::slot).is_some_and(|slot| self.leads(slot, number));
-        if left_lately && fits && !leads { near } else { number }
+        if left_lately && fits && !self.leads(slot, number) { near } else { number }
     }
 
     /// Whether the thread of a seat had so many more turns than one that waits that it is not to have another before it.
