@@ -258,6 +258,7 @@ impl Core {
         let mut ledger = self.lock_slowly();
         let came_at = ledger.come_to(self, seat);
         let turn = ledger.turn(self, seat, ending);
+        let found = came_at.is_some_and(|now| ledger.look_around(self, now));
         let comes_back = turn.is_none() && ending == Ending::Release && ledger.comes_back(seat);
         if came_at.is_some() && turn.is_none() {
             let entry = ledger.entry_mut(seat.slot());
@@ -277,7 +278,7 @@ impl Core {
         let freed = before.tokens() - after.spare();
         self.pool.put(freed);
         ledger.statistics.passes += u64::from(turn.is_some());
-        if !comes_back && (turn.is_none() || freed > 0) {
+        if found || (!comes_back && (turn.is_none() || freed > 0)) {
             ledger.in_turn = turn.map(|_| seat.slot());
             ledger.dispatch(self, None);
             ledger.in_turn = None;
@@ -322,8 +323,10 @@ impl Core {
             return;
         }
         let mut ledger = self.lock();
+        let came_at = ledger.come_to(self, seat);
         ledger.empty(self, seat);
         ledger.unregister(seat.slot());
         ledger.dispatch(self, None);
+        ledger.go_from(came_at, false);
     }
 }

@@ -22,7 +22,7 @@ const ROUND: u32 = 4;
 const LOOKS_IN_A_TURN: u32 = 2;
 
 /// The part of the bypass budget after which a thread that was between two operations should have started one.
-const LOOKS_AGAIN: u32 = 4;
+pub(super) const LOOKS_AGAIN: u32 = 4;
 
 /// How many sleepers are looked at for the next that wakes by itself.
 const SLEEPERS: usize = 64;
@@ -162,7 +162,7 @@ impl Ledger {
     /// CPUs of threads that started nothing since somebody looked are for those who wait. At the end of the
     /// allowance those of threads between two operations are too.
     pub(super) fn look(&mut self, core: &Core, number: u64, now: Instant) -> Option<Instant> {
-        let suspected = self.free_idle(core);
+        let suspected = self.free_idle(core, now);
         let look = self.plan_look(core, number, now, suspected);
         if look.is_none() {
             self.for_each_entry(|entry| entry.passes = false);

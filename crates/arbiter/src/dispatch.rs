@@ -4,6 +4,8 @@
 //! let go: every waiter that could run has its grant, unless the CPUs are those of a thread in its turn (see `turn`);
 //! every seat whose CPUs a waiter lacks is marked WANTED, so that the end of its operation comes back here.
 
+use std::time::Instant;
+
 use crate::admission::{Core, Form};
 use crate::cpu_set::CpuSet;
 use crate::error::{Error, Result};
@@ -335,7 +337,8 @@ impl Ledger {
 
     /// Puts the CPUs at hand of threads that started no operation since the last look into the pool; answers whether
     /// there are others that are between two operations.
-    pub(super) fn free_idle(&mut self, core: &Core) -> bool {
+    pub(super) fn free_idle(&mut self, core: &Core, now: Instant) -> bool {
+        self.looked = Some(now);
         let mut between = false;
         self.for_each_entry(|entry| {
             if entry.was_idle() {

@@ -226,6 +226,8 @@ pub(super) struct Ledger {
     pub(super) place: Option<Place>,
     /// The time in which waiters were passed.
     pub(super) passing: Passing,
+    /// When somebody last looked for CPUs of idle threads.
+    pub(super) looked: Option<Instant>,
     /// The turns had by the thread that began one last.
     pub(super) level: u64,
     /// Overcommitted operations of seats that are gone.
@@ -250,6 +252,7 @@ impl Ledger {
             in_turn: None,
             place: None,
             passing: Passing::default(),
+            looked: None,
             level: 0,
             overcommits: 0,
             rings: Vec::new(),

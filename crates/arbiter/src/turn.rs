@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::admission::{Core, Ending};
 use crate::affinity;
+use crate::allowance::LOOKS_AGAIN;
 use crate::ledger::{Entry, Ledger};
 use crate::seat::Seat;
 
@@ -96,6 +97,7 @@ impl Ledger {
     ///
     /// It does if another operation like the last ones fits into it, and into the allowances of those who wait.
     /// What the thread holds beyond its share goes to them. None of this is for a permit that is bound.
+    /// In a long turn it comes back within the bypass budget all the same, to look for threads that stopped.
     /// Between two operations of a scope the CPUs are kept as long as the allowances last: without them the scope
     /// would go on all the same.
     pub(super) fn turn(&mut self, core: &Core, seat: &Seat, ending: Ending) -> Option<Turn> {
@@ -133,7 +135,8 @@ impl Ledger {
                 left = length.min(budget);
             }
         }
-        let unseen = left.as_nanos() / 2_u128.saturating_mul(average.as_nanos()).max(1);
+        let next_look = if long { (left / 2).min(core.policy().bypass) } else { left / 2 };
+        let unseen = next_look.as_nanos() / average.as_nanos().max(1);
         // Without a clock, as under a model checker, everything is seen.
         let unseen = if average.is_zero() { 1 } else { unseen };
         let operations = u32::try_from(unseen).unwrap_or(MOST_UNSEEN).clamp(1, MOST_UNSEEN);
@@ -156,6 +159,19 @@ impl Ledger {
         entry.passes = false;
         entry.cpu = cpu;
         Some(now)
+    }
+
+    /// A thread in its turn looks whether others have stopped in theirs, if nobody looked just before; answers whether
+    /// their CPUs are for those who wait. It is awake, and a waiter would have to be woken for that.
+    pub(super) fn look_around(&mut self, core: &Core, now: Instant) -> bool {
+        let pause = core.policy().bypass / LOOKS_AGAIN;
+        let due = self.looked.is_none_or(|looked| now >= looked + pause);
+        if !due || !self.turns_are_long() {
+            return false;
+        }
+        let free = core.pool().free();
+        self.free_idle(core, now);
+        core.pool().free() > free
     }
 
     /// Notes whether somebody passes from then on.

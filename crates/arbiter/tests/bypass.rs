@@ -185,6 +185,54 @@ fn x23_a_fresh_request_ends_a_long_turn_within_the_budget() {
     });
 }
 
+/// Three threads in turns on two CPUs. One stops in a turn that is far from over; the other two run operations.
+#[test]
+fn x23_a_thread_that_stops_in_a_long_turn_is_found_by_one_that_runs() {
+    with_watchdog(|| {
+        let clock = HandClock::new();
+        // So long that nobody who waits looks by itself.
+        let policy =
+            Policy { bypass: BYPASS, turn: 100 * TURN, wait_limit: None, ..Policy::default() };
+        let arbiter = FairArbiter::with_clock(CpuSet::first(2), policy, clock.clone()).unwrap();
+        let in_turns = || arbiter.snapshot().statistics.waits >= 50;
+        let (stopped, both) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (since, running) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let stops = || {
+            while !in_turns() {
+                drop(arbiter.acquire(&Request::one_thread()).unwrap());
+                clock.advance(OPERATION);
+            }
+            drop(arbiter.acquire(&Request::one_thread()).unwrap());
+            stopped.store(true, SeqCst);
+        };
+        let goes_on = || {
+            while !both.load(SeqCst) {
+                let permit = arbiter.acquire(&Request::one_thread()).unwrap();
+                if running.fetch_add(1, SeqCst) == 1 && stopped.load(SeqCst) {
+                    both.store(true, SeqCst);
+                }
+                // Once it stopped, time goes on for a few looks, and then stands still until it was found.
+                let passed =
+                    stopped.load(SeqCst) && since.fetch_add(1, SeqCst) >= at_most(4 * BYPASS);
+                if !passed {
+                    clock.advance(OPERATION);
+                }
+                thread::yield_now();
+                running.fetch_sub(1, SeqCst);
+                drop(permit);
+            }
+        };
+        thread::scope(|scope| {
+            let threads = [scope.spawn(goes_on), scope.spawn(goes_on)];
+            stops();
+            for thread in threads {
+                thread.join().unwrap();
+            }
+        });
+        assert_all_returned(&arbiter);
+    });
+}
+
 #[test]
 fn x23_cpus_left_for_a_thread_that_does_not_come_back_are_found() {
     with_watchdog(|| {

@@ -6,7 +6,7 @@
 //! peer is what happens without arbitration: faer, and parallel sums, on one shared rayon pool.
 //!
 //! A case is called `work/k-callers/budget`. With eight callers of one thread, two such callers
-//! are a peer too: they fill the CPUs, so that six more should change nothing.
+//! with the same jobs, those of four callers each, are a peer too: they fill the CPUs, so that six more should change nothing.
 //!
 //! `fairness` is no comparison: eight equal callers run for two seconds, and the CPU time of the one
 //! that got most is printed over that of the one that got least.
@@ -130,7 +130,7 @@ fn case(
     let shared = (0..callers).map(|_| (work.shared)(threads)).collect();
     let mut peers = vec![called("shared pool", shared)];
     if callers == CALLERS[CALLERS.len() - 1] && threads == 1 {
-        peers.push(called("two callers", jobs(2)));
+        peers.push(in_schedule("two callers", jobs(callers), 2));
     }
     let runnable = if work.wide { callers * threads } else { callers };
     let limit = best_schedule(work, callers, runnable.min(cpus));
@@ -257,9 +257,14 @@ fn best_schedule(work: &Work, callers: usize, threads: usize) -> Contender<'stat
 }
 
 /// The same for jobs that are at hand.
-fn in_best_schedule(mut callers: Vec<Job>, threads: usize) -> Contender<'static> {
+fn in_best_schedule(callers: Vec<Job>, threads: usize) -> Contender<'static> {
+    in_schedule("best schedule", callers, threads)
+}
+
+/// Jobs of callers on so many threads, each with its part of the callers, one caller's jobs after the other's.
+fn in_schedule(name: &str, mut callers: Vec<Job>, threads: usize) -> Contender<'static> {
     let each = JOBS / callers.len() as u64;
-    Contender::sampled("best schedule", move |count| {
+    Contender::sampled(name, move |count| {
         let own = callers.len() / threads;
         on_threads(callers.chunks_mut(own).collect(), 1, |jobs| {
             for job in &mut **jobs {
