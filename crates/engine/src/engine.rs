@@ -55,17 +55,24 @@ impl CpuEngine {
     ///
     /// # Errors
     /// What the primitive refuses, and what the domain refuses.
-    #[inline]
+    // Compiled once, with all that a small operation needs in it; the methods of the vocabulary call it.
+    #[inline(never)]
     pub fn apply(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
-        let breadth = self.breadth(primitive, inputs);
-        self.domain.run(
+        let ready = kernel::Ready::find(primitive, inputs);
+        let breadth = match ready {
+            Some(_) => Breadth::Narrow,
+            None => self.breadth(primitive, inputs),
+        };
+        // An error in a box, so that results fit into registers: to hand one on through memory costs as much as an addition.
+        let result = self.domain.run(
             breadth,
-            |guard| match self.run_alike(primitive, inputs) {
+            |guard| match ready.and_then(|ready| self.run_ready(ready, inputs)) {
                 Some(result) => Ok(result),
-                None => self.run_others(&guard.workers(), primitive, inputs),
+                None => self.run_others(&guard.workers(), primitive, inputs).map_err(Box::new),
             },
-            |error| refused(primitive.name(), error),
-        )
+            |error| Box::new(refused(primitive.name(), error)),
+        );
+        result.map_err(|error| *error)
     }
 
     /// Carries out one primitive into a given output.
@@ -132,23 +139,23 @@ impl CpuEngine {
         primitive: &Primitive,
         inputs: &[Operand<'_>],
     ) -> Result<Tensor> {
-        match self.run_alike(primitive, inputs) {
+        let ready = kernel::Ready::find(primitive, inputs);
+        match ready.and_then(|ready| self.run_ready(ready, inputs)) {
             Some(result) => Ok(result),
             None => self.run_others(workers, primitive, inputs),
         }
     }
 
-    /// The result of a small operation on operands that are alike; `None` if it has to go another way.
-    #[inline]
-    fn run_alike(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Option<Tensor> {
-        let ready = kernel::Ready::find(primitive, inputs)?;
-        let (dtype, shape) = (inputs[0].dtype(), inputs[0].shape());
+    /// The result of a small operation on operands that are alike; `None` if there is no memory for it.
+    #[inline(always)]
+    fn run_ready(&self, ready: &kernel::Ready, inputs: &[Operand<'_>]) -> Option<Tensor> {
+        let (dtype, shape) = (ready.dtype(), inputs[0].shape());
         let block = self.pool.take(shape.elements() * dtype.size())?;
-        // SAFETY: the loop was found for these operands, and writes as many elements of the dtype to the block's data,
+        // SAFETY: the loop was found for these operands, and writes as many elements of its dtype to the block's data,
         // which are aligned.
         unsafe {
             ready.run(inputs, block.data());
-            Some(Tensor::from_block(block, dtype, shape.clone()))
+            Some(Tensor::from_block(block, dtype, shape))
         }
     }
 
@@ -183,7 +190,7 @@ impl CpuEngine {
             Some(block.insert(self.pool.take(bytes)?).data())
         })?;
         // SAFETY: the kernel has written as many elements of the dtype to the block's data, which are aligned.
-        block.map(|block| unsafe { Tensor::from_block(block, dtype, shape.clone()) })
+        block.map(|block| unsafe { Tensor::from_block(block, dtype, shape) })
     }
 
     fn run_any(

@@ -76,12 +76,8 @@ impl ResourceDomain {
         match context::state() {
             LoanState::None => {}
             idle if self.shares(idle) => {
-                let mut guard = OperationGuard::shared(self, idle, self.breadth(breadth));
-                let result = operation(&guard);
-                return match guard.fault() {
-                    None => result,
-                    Some(fault) => Err(refused(fault)),
-                };
+                let guard = || OperationGuard::shared(self, idle, self.breadth(breadth));
+                return run_under(guard, operation, refused);
             }
             active => return Err(refused(self.not_shared(active))),
         }
@@ -112,12 +108,8 @@ impl ResourceDomain {
                 Err(error) => return Err(refused(error)),
             };
         let loan = Loan { identity: self.identity(), owner: Some(permit.owner()) };
-        let mut guard = OperationGuard::standalone(self, loan, permit.width());
-        let result = operation(&guard);
-        match guard.fault() {
-            None => result,
-            Some(fault) => Err(refused(fault)),
-        }
+        let guard = || OperationGuard::standalone(self, loan, permit.width());
+        run_under(guard, operation, refused)
     }
 
     /// Refuses work for several threads, before any output is written, where a fork has left them behind.
@@ -217,6 +209,21 @@ impl ResourceDomain {
         let here =
             if self.requests().sharing.is_some() { Here::WithoutProvider } else { Here::Inline };
         Ok((self.arbiter().admit_now(&self.requests().narrow)?, here))
+    }
+}
+
+/// Runs an operation under a guard, which is made where it stays.
+#[inline]
+fn run_under<'d, R, E>(
+    guard: impl FnOnce() -> OperationGuard<'d>,
+    operation: impl FnOnce(&OperationGuard<'_>) -> Result<R, E>,
+    refused: impl Fn(Error) -> E,
+) -> Result<R, E> {
+    let mut guard = guard();
+    let result = operation(&guard);
+    match guard.fault() {
+        None => result,
+        Some(fault) => Err(refused(fault)),
     }
 }
 
@@ -337,7 +344,7 @@ impl Drop for Lends {
     #[inline]
     fn drop(&mut self) {
         if self.0 {
-            context::with_permit(ResourcePermit::lend);
+            context::lend();
         }
     }
 }
@@ -347,7 +354,7 @@ impl<'d> OperationGuard<'d> {
     fn shared(domain: &'d ResourceDomain, before: LoanState, breadth: usize) -> Self {
         let idle = before == LoanState::IdleScope;
         let width = if idle {
-            context::with_permit(|permit| permit.resume_up_to(breadth))
+            context::resume(breadth)
         } else {
             context::installed_width().map(|width| width.min(breadth))
         };

@@ -134,9 +134,24 @@ pub(super) fn take_permit() -> Option<ResourcePermit> {
 }
 
 /// What the kept permit says; `None` outside of scopes and installations.
-#[inline]
 pub(super) fn with_permit<R>(ask: impl FnOnce(&ResourcePermit) -> R) -> Option<R> {
     PERMIT.with(|kept| kept.borrow().as_ref().map(ask))
+}
+
+/// Starts the next operation of the scope open here, on up to `width` CPUs: how many it has got.
+///
+/// Compiled once and not into every operation, as [`lend`] is; and `try_with` is inlined, which `with` is not.
+#[inline(never)]
+pub(super) fn resume(width: usize) -> Option<usize> {
+    let resume = |permit: &ResourcePermit| permit.resume_up_to(width);
+    PERMIT.try_with(|kept| kept.borrow().as_ref().map(resume)).ok()?
+}
+
+/// Ends an operation of the scope open here: its CPUs may be borrowed by others.
+#[inline(never)]
+pub(super) fn lend() {
+    // A thread that ends has given its permit back.
+    let _ = PERMIT.try_with(|kept| kept.borrow().as_ref().map(ResourcePermit::lend));
 }
 
 /// Puts a lane's permit in the place of what is kept here, until the exchange is dropped.

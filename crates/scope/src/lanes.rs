@@ -16,7 +16,7 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex};
-use tenferro_arbiter::{PermitShare, ResourcePermit};
+use tenferro_arbiter::PermitShare;
 use tenferro_provider::ClaimUse;
 
 use crate::{
@@ -188,7 +188,7 @@ struct Lent(bool);
 impl Drop for Lent {
     fn drop(&mut self) {
         if self.0 {
-            context::with_permit(ResourcePermit::lend);
+            context::lend();
         }
     }
 }

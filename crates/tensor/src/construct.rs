@@ -36,7 +36,7 @@ impl Tensor {
         let block = unsafe { Block::lent(data, bytes, Access::ReadWrite, Box::new(elements)) }
             .ok_or(Error::OutOfMemory { op: OP, bytes })?;
         // SAFETY: the block lends `shape.elements()` initialised elements of `T`.
-        Ok(unsafe { Self::from_block(block, T::DTYPE, shape) })
+        Ok(unsafe { Self::from_block(block, T::DTYPE, &shape) })
     }
 
     /// A tensor of these elements in row-major order, the last axis fastest, reordered to column-major.
@@ -84,7 +84,7 @@ impl Tensor {
         let block = unsafe { Block::lent(data.cast(), bytes, Access::ReadOnly, lender) }
             .ok_or(Error::OutOfMemory { op: OP, bytes })?;
         // SAFETY: the data hold `shape.elements()` elements, checked above, valid as the caller says.
-        Ok(unsafe { Self::from_block(block, dtype, shape) })
+        Ok(unsafe { Self::from_block(block, dtype, &shape) })
     }
 
     /// A tensor without axes that holds one element.

@@ -56,6 +56,18 @@ impl Clone for List {
             List::Heap(items) => Self::on_heap(items),
         }
     }
+
+    /// Written in place: a clone that is assigned goes over the stack.
+    #[inline]
+    fn clone_from(&mut self, source: &Self) {
+        match (self, source) {
+            (
+                List::Inline { length, items },
+                List::Inline { length: other_length, items: other_items },
+            ) => (*length, *items) = (*other_length, *other_items),
+            (list, _) => *list = source.clone(),
+        }
+    }
 }
 
 impl Default for List {

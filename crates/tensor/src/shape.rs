@@ -13,7 +13,6 @@ use crate::{
 };
 
 /// The extents of a tensor's axes, first axis fastest in memory.
-#[derive(Clone)]
 pub struct Shape {
     /// The product of the extents, which every operation asks for.
     elements: usize,
@@ -106,6 +105,19 @@ impl Shape {
     }
 }
 
+impl Clone for Shape {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self { elements: self.elements, extents: self.extents.clone() }
+    }
+
+    #[inline]
+    fn clone_from(&mut self, source: &Self) {
+        self.elements = source.elements;
+        self.extents.clone_from(&source.extents);
+    }
+}
+
 impl Deref for Shape {
     type Target = [usize];
 
@@ -123,7 +135,7 @@ impl Default for Shape {
 }
 
 impl PartialEq for Shape {
-    #[inline]
+    #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
         match (&self.extents, &other.extents) {
             // Every operation makes this comparison. Up to one axis the number of elements says all.

@@ -191,19 +191,19 @@ unsafe impl Sync for Storage {}
 impl Storage {
     /// The block as the one handle on elements of this dtype and shape.
     #[inline]
-    pub(crate) fn new(block: Block, dtype: DType, shape: Shape) -> Self {
+    pub(crate) fn new(block: Block, dtype: DType, shape: &Shape) -> Self {
         let mut storage = Self(ManuallyDrop::new(block).0);
         let header = storage.header_mut();
         // A recycled block carries whatever count it ended with.
         *header.references.get_mut() = 1;
         header.dtype = dtype;
-        header.shape = shape;
+        header.shape.clone_from(shape);
         storage
     }
 
     /// The same elements under another shape of as many: a head of its own, which keeps this storage alive. The elements
     /// are shared, so neither writes them. `None` if the allocator has no memory for the head.
-    pub(crate) fn reshaped(&self, shape: Shape) -> Option<Self> {
+    pub(crate) fn reshaped(&self, shape: &Shape) -> Option<Self> {
         let (data, capacity) = (self.data(), self.header().capacity);
         // SAFETY: the clone in the box keeps the data, and a storage that is shared is never written.
         let block =

@@ -33,7 +33,7 @@ impl Tensor {
     /// The block's data must be aligned for `dtype` and start with `shape.elements()` initialised elements of it.
     #[must_use]
     #[inline]
-    pub unsafe fn from_block(block: Block, dtype: DType, shape: Shape) -> Self {
+    pub unsafe fn from_block(block: Block, dtype: DType, shape: &Shape) -> Self {
         debug_assert!(block.capacity() >= shape.elements() * dtype.size());
         Self::from_storage(Storage::new(block, dtype, shape))
     }
@@ -159,7 +159,7 @@ impl Tensor {
     pub fn reshaped(&self, extents: impl Into<Indices>) -> Result<Tensor> {
         let layout = Layout::column_major(self.shape().clone());
         let reshaped = layout.reshaped(&extents.into()).map_err(|problem| problem.of("reshape"))?;
-        match self.storage.reshaped(reshaped.shape().clone()) {
+        match self.storage.reshaped(reshaped.shape()) {
             Some(storage) => Ok(Self { storage }),
             None => Err(Error::OutOfMemory { op: "reshape", bytes: 0 }),
         }

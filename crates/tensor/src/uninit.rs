@@ -46,7 +46,7 @@ impl Uninit {
         match blocks(bytes) {
             Some(block) if block.capacity() >= bytes => {
                 assert!(!block.is_lent(), "invariant: results are written to a block's own memory");
-                Ok(Self { storage: Storage::new(block, dtype, shape) })
+                Ok(Self { storage: Storage::new(block, dtype, &shape) })
             }
             _ => Err(Error::OutOfMemory { op, bytes }),
         }

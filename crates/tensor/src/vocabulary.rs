@@ -115,15 +115,23 @@ macro_rules! define_vocabulary {
                 /// How many rows the family has.
                 pub const ROWS: usize = [$(stringify!($variant)),*].len();
 
-                /// The number of the row in its family, if it has no parameters, so that the number says all of it.
+                /// The number of the row in its family.
                 #[must_use]
                 #[inline]
-                pub fn plain_number(&self) -> Option<usize> {
+                pub fn number(&self) -> usize {
                     enum Row {
                         $($variant,)*
                     }
                     match self {
-                        $($family::$variant { .. } => define_vocabulary!(@number Row $variant $($($param)+)?),)*
+                        $($family::$variant { .. } => Row::$variant as usize,)*
+                    }
+                }
+
+                /// Whether the row has parameters, so that its number does not say all of it.
+                #[must_use]
+                pub fn has_parameters(&self) -> bool {
+                    match self {
+                        $($family::$variant { .. } => !<[&str]>::is_empty(&[$($(stringify!($param)),+)?]),)*
                     }
                 }
             }
@@ -223,11 +231,6 @@ macro_rules! define_vocabulary {
     (@primitive $primitive:ident $family:ident $variant:ident $($param:ident)+) => {
         let $primitive = &Primitive::$family($family::$variant { $($param: $param.into()),+ });
     };
-    (@number $Row:ident $variant:ident) => { Some($Row::$variant as usize) };
-    (@number $Row:ident $variant:ident $($param:ident)+) => {{
-        let _ = $Row::$variant;
-        None
-    }};
     (@arity (many $operand:ident: $Type:ident)) => { None };
     (@arity ($($operand:ident: $Type:ident),*)) => { Some(<[&str]>::len(&[$(stringify!($operand)),*])) };
 }

@@ -136,9 +136,15 @@ unsafe fn with_scalar(
     let mut copies = Copies([const { MaybeUninit::uninit() }; CHUNK * 16]);
     let copies = NonNull::from(&mut copies.0).cast::<u8>();
     let (one, size) = (inputs[scalar].data(), inputs[scalar].dtype().size());
-    for at in 0..elements.min(CHUNK) {
-        // SAFETY: the copies have room for so many elements of any size.
-        unsafe { copies.add(at * size).copy_from_nonoverlapping(one, size) };
+    // SAFETY: the copies are aligned and have room for so many elements of any size.
+    unsafe {
+        match size {
+            1 => repeat::<u8>(one, copies, elements.min(CHUNK)),
+            2 => repeat::<u16>(one, copies, elements.min(CHUNK)),
+            4 => repeat::<u32>(one, copies, elements.min(CHUNK)),
+            8 => repeat::<u64>(one, copies, elements.min(CHUNK)),
+            _ => repeat::<[u64; 2]>(one, copies, elements.min(CHUNK)),
+        }
     }
     for start in (0..elements).step_by(CHUNK) {
         let places: Places = std::array::from_fn(|place| match inputs.get(place) {
@@ -152,6 +158,21 @@ unsafe fn with_scalar(
         unsafe {
             let out = out.add(start * size);
             (kernel.run)(out, &places, CHUNK.min(elements - start), kernel.word);
+        }
+    }
+}
+
+/// Writes copies of one element, given as bits of its size.
+///
+/// # Safety
+/// There must be an element of that size at `one`, and room for `count` of them at `copies`, aligned for the bits.
+unsafe fn repeat<Bits: Copy>(one: NonNull<u8>, copies: NonNull<u8>, count: usize) {
+    let copies = copies.cast::<Bits>();
+    // SAFETY: the caller says so; an element of two parts is aligned as its parts are, hence the unaligned read.
+    unsafe {
+        let bits = one.cast::<Bits>().read_unaligned();
+        for at in 0..count {
+            copies.add(at).write(bits);
         }
     }
 }

@@ -24,25 +24,33 @@ const CLASSES: usize = classes_up_to(LARGEST);
 
 /// The free blocks of one pool on one thread.
 struct Front {
-    shared: Arc<Shared>,
+    /// The pool's number, which is looked at before anything else.
+    number: u32,
     epoch: u64,
-    blocks: [Vec<Block>; CLASSES],
+    shared: Arc<Shared>,
     counts: Arc<FrontCounts>,
+    blocks: [Vec<Block>; CLASSES],
 }
 
+/// The fronts of a thread, the one used last first.
+#[allow(clippy::vec_box, reason = "fronts are a kilobyte, and trade places")]
+type Fronts = Vec<Box<Front>>;
+
 thread_local! {
-    static FRONTS: RefCell<Vec<Front>> = const { RefCell::new(Vec::new()) };
+    static FRONTS: RefCell<Fronts> = const { RefCell::new(Vec::new()) };
 }
 
 /// A block of the class from this thread's front.
-#[inline]
+#[inline(always)]
 pub(super) fn take(shared: &Arc<Shared>, class: Class) -> Option<Block> {
     if class.number >= CLASSES {
         return None;
     }
     with_fronts(|fronts| {
-        let place = find(fronts, shared.number).unwrap_or_else(|| open(fronts, shared));
-        let front = &mut fronts[place];
+        if !is_first(fronts, shared.number) && !bring_first(fronts, shared.number) {
+            open(fronts, shared);
+        }
+        let front = fronts.first_mut()?;
         front.refresh();
         let block = front.blocks[class.number].pop()?;
         front.counts.took(class.bytes);
@@ -56,10 +64,11 @@ pub(super) fn put(block: Block) {
     let mut block = Some(block);
     let kept = with_fronts(|fronts| {
         let taken = block.take()?;
-        match find(fronts, taken.tag()) {
-            Some(place) => fronts[place].put(taken),
-            None => Some(taken),
+        let number = taken.tag();
+        if is_first(fronts, number) || bring_first(fronts, number) {
+            return fronts.first_mut()?.put(taken);
         }
+        Some(taken)
     });
     // A thread without a front of the block's pool, or one that is ending, goes to the shared bins.
     if let Some(foreign) = kept.flatten().or(block) {
@@ -70,48 +79,58 @@ pub(super) fn put(block: Block) {
 /// Lets this thread's front of a pool follow a clearing or closing at once.
 pub(super) fn settle(shared: &Shared) {
     let dropped = with_fronts(|fronts| {
-        let place = find(fronts, shared.number)?;
-        if shared.epoch() == CLOSED {
-            return Some(fronts.swap_remove(place));
+        if !bring_first(fronts, shared.number) {
+            return None;
         }
-        fronts[place].refresh();
+        if shared.epoch() == CLOSED {
+            return Some(fronts.swap_remove(0));
+        }
+        fronts[0].refresh();
         None
     });
     drop(dropped);
 }
 
 /// The fronts of this thread; `None` while it ends or while they are in use.
-#[inline]
-fn with_fronts<R>(use_them: impl FnOnce(&mut Vec<Front>) -> R) -> Option<R> {
+#[inline(always)]
+fn with_fronts<R>(use_them: impl FnOnce(&mut Fronts) -> R) -> Option<R> {
     FRONTS
         .try_with(|fronts| fronts.try_borrow_mut().ok().map(|mut fronts| use_them(&mut fronts)))
         .ok()?
 }
 
-/// The place of a pool's front, moved to the head where the next search finds it at once.
+/// Whether the pool's front was used last.
 #[inline]
-fn find(fronts: &mut [Front], number: u32) -> Option<usize> {
-    if fronts.first()?.shared.number == number {
-        return Some(0);
+fn is_first(fronts: &[Box<Front>], number: u32) -> bool {
+    fronts.first().is_some_and(|front| front.number == number)
+}
+
+/// Moves a pool's front to where the next search finds it at once, if there is one.
+#[cold]
+#[inline(never)]
+fn bring_first(fronts: &mut [Box<Front>], number: u32) -> bool {
+    let place = fronts.iter().position(|front| front.number == number);
+    if let Some(place) = place {
+        fronts.swap(0, place);
     }
-    let place = fronts.iter().position(|front| front.shared.number == number)?;
-    fronts.swap(0, place);
-    Some(0)
+    place.is_some()
 }
 
 /// Makes the front of a pool that this thread has not used before, and lets go of those of closed pools.
 #[cold]
-fn open(fronts: &mut Vec<Front>, shared: &Arc<Shared>) -> usize {
+#[inline(never)]
+fn open(fronts: &mut Fronts, shared: &Arc<Shared>) {
     fronts.retain(|front| front.shared.epoch() != CLOSED);
     let counts = Arc::new(FrontCounts::default());
     shared.fronts.lock().push(counts.clone());
-    fronts.push(Front {
-        shared: shared.clone(),
+    let front = Front {
+        number: shared.number,
         epoch: shared.epoch(),
-        blocks: [const { Vec::new() }; CLASSES],
+        shared: shared.clone(),
         counts,
-    });
-    fronts.len() - 1
+        blocks: [const { Vec::new() }; CLASSES],
+    };
+    fronts.insert(0, Box::new(front));
 }
 
 impl Front {
@@ -120,10 +139,16 @@ impl Front {
     fn refresh(&mut self) {
         let epoch = self.shared.epoch();
         if epoch != self.epoch {
-            self.epoch = epoch;
-            self.blocks.iter_mut().for_each(Vec::clear);
-            self.counts.emptied();
+            self.empty(epoch);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn empty(&mut self, epoch: u64) {
+        self.epoch = epoch;
+        self.blocks.iter_mut().for_each(Vec::clear);
+        self.counts.emptied();
     }
 
     /// Keeps a block; gives it back if it is not for this front.

@@ -61,7 +61,7 @@ impl BufferPool {
     }
 
     /// A block for at least `bytes` bytes: a kept one, or a new one; `None` if the system has no memory for it.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn take(&self, bytes: usize) -> Option<Block> {
         let class = Class::holding(bytes);
