@@ -1,22 +1,33 @@
 //! `cargo xtask bench build`: what a release build of the library costs, next to candle-core's.
 //!
-//! A clean build goes to a folder of its own that is emptied first. A rebuild follows the clean
-//! one, after a file of a kernel was touched and nothing changed in it. Wall time is what a person
-//! waits, and is worth quoting from an idle machine only; CPU time is that of cargo and all
-//! compilers together, and stays nearly the same when the machine has other work.
+//! A clean build goes to a folder of its own that is emptied first, with cargo's own release
+//! profile: what a program pays that depends on the library or on candle-core. A rebuild is one of
+//! this workspace, with its profile, after a file of a kernel got a line more; nothing that was
+//! compiled from the file stays valid then, because its lines are in the line tables.
+//!
+//! Wall time is what a person waits, and is worth quoting from an idle machine only; CPU time is
+//! that of cargo and all compilers together, and stays nearly the same when the machine has other
+//! work.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use super::step::{Failure, Step};
 
 /// Where the figures are kept for the report, a JSON object a line.
 const RECORD: &str = "docs/performance/build.jsonl";
 
-/// The folder of the library's builds, which rebuilds use again.
+/// The folders of clean builds, and of the workspace's, which rebuilds use again.
 const OURS: &str = "target/build-time/tenferro-cpu";
 const PEERS: &str = "target/build-time/candle-core";
+const WORKSPACE: &str = "target/build-time/workspace";
+
+/// What makes the release profile of this workspace and that of candle-core's cargo's own.
+const CARGOS_PROFILE: [&str; 2] = ["--config", "profile.release.debug=false"];
+
+/// The line that a file gets, and loses again after the build.
+const LINE: &str = "// A line that `cargo xtask bench build` has added.\n";
 
 /// Files whose change is followed by a rebuild: an elementwise kernel, a reduction, a copy, a
 /// function, and the product.
@@ -39,7 +50,7 @@ struct Build {
 enum Before {
     /// This folder is removed.
     Clean(&'static str),
-    /// This file gets a new time of change.
+    /// This file gets one line more.
     Touch(&'static str),
 }
 
@@ -79,23 +90,28 @@ pub(super) fn measure(root: &Path, recorded: bool, parts: &[String]) -> Result<(
 }
 
 fn builds() -> Vec<Build> {
-    let ours =
-        || Step::cargo(["build", "--release", "--package", "tenferro-cpu", "--target-dir", OURS]);
-    let candle = Step::cargo(["build", "--release", "--package", "candle-core"]).args([
-        "--manifest-path",
-        "benches/candle/Cargo.toml",
-        "--target-dir",
-        PEERS,
-    ]);
-    let clean = |name: &str, before, step| Build { name: format!("clean/{name}"), before, step };
+    let build = |package, folder| {
+        Step::cargo(["build", "--release", "--package", package, "--target-dir", folder])
+    };
+    let candle = build("candle-core", PEERS).args(["--manifest-path", "benches/candle/Cargo.toml"]);
+    let clean = |name: &str, folder, step: Step| Build {
+        name: format!("clean/{name}"),
+        before: Before::Clean(folder),
+        step: step.args(CARGOS_PROFILE),
+    };
     let mut builds = vec![
-        clean("tenferro-cpu", Before::Clean(OURS), ours()),
-        clean("candle-core", Before::Clean(PEERS), candle),
+        clean("tenferro-cpu", OURS, build("tenferro-cpu", OURS)),
+        clean("candle-core", PEERS, candle),
+        Build {
+            name: "workspace/tenferro-cpu".to_owned(),
+            before: Before::Clean(WORKSPACE),
+            step: build("tenferro-cpu", WORKSPACE),
+        },
     ];
     builds.extend(KERNELS.map(|file| Build {
         name: format!("touched/{file}"),
         before: Before::Touch(file),
-        step: ours(),
+        step: build("tenferro-cpu", WORKSPACE),
     }));
     builds
 }
@@ -106,20 +122,25 @@ impl Build {
         match self.before {
             Before::Clean(folder) => match fs::remove_dir_all(root.join(folder)) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(red(folder, error));
+                    Err(red(folder, error))
                 }
-                _ => {}
+                _ => self.timed(root),
             },
             Before::Touch(file) => {
                 // What else has changed is built outside the clock.
                 self.step.run(root)?;
-                File::options()
-                    .append(true)
-                    .open(root.join(file))
-                    .and_then(|file| file.set_modified(SystemTime::now()))
-                    .map_err(|error| red(file, error))?;
+                let path = root.join(file);
+                let text = fs::read_to_string(&path).map_err(|error| red(file, error))?;
+                let write = |text: &str| fs::write(&path, text).map_err(|error| red(file, error));
+                write(&format!("{LINE}{text}"))?;
+                let cost = self.timed(root);
+                write(&text)?;
+                cost
             }
         }
+    }
+
+    fn timed(&self, root: &Path) -> Result<Cost, Failure> {
         let (start, spent) = (Instant::now(), cpu_of_children()?);
         self.step.run(root)?;
         Ok(Cost { wall: start.elapsed().as_secs_f64(), cpu: cpu_of_children()? - spent })

@@ -40,7 +40,9 @@ pub use inexact::Inexact;
 pub use number::Number;
 pub use order::{Key, Ordered};
 pub use real::Real;
-pub use reducer::{All, Any, Max, Min, Parity, Prod, Reducer, Sum, SumOfSquares};
+pub use reducer::{
+    All, Any, Disjunction, Extreme, Max, Min, Parity, Prod, Reducer, Sum, SumOfSquares,
+};
 pub use visit::{
     CombinerVisitor, ElementwiseVisitor, ReductionVisitor, visit_analytic, visit_combiner,
     visit_elementwise, visit_reduction, visit_scan,

@@ -244,8 +244,13 @@ impl CombinerVisitor for Loops<'_> {
 }
 
 /// Whether a dtype, or another one with the same bits, is reduced so often that a second instance pays.
-const fn is_in_common_use(dtype: DType) -> bool {
-    matches!(dtype, DType::I64 | DType::I32 | DType::I8 | DType::C64 | DType::C32)
+const fn is_in_common_use<T: Scalar, R: Reducer<T>>() -> bool {
+    match T::DTYPE {
+        DType::I64 | DType::I32 | DType::C64 | DType::C32 => true,
+        // Truth values.
+        DType::I8 => R::IS_DISJUNCTION,
+        _ => false,
+    }
 }
 
 /// The jobs of a reduction.
@@ -319,7 +324,7 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
         // by one in any.
         if const { matches!(T::DTYPE, DType::F64 | DType::F32) } {
             in_widest(jobs);
-        } else if const { is_in_common_use(T::DTYPE) } {
+        } else if const { is_in_common_use::<T, R>() } {
             in_wide(jobs);
         } else {
             jobs.call();

@@ -4,16 +4,16 @@
 //! run time, pick the instance. A pair that is not here is refused with the words of the rules.
 
 use tenferro_tensor::{
-    Accepts, Analytic, Combiner, Comparison, Complex32, Complex64, DType, Elementwise, Reduction,
-    Scalar, Scan, Ties, Validation, dispatch,
+    Accepts, Analytic, Combiner, Comparison, Complex32, Complex64, DType, DTypeClass, Elementwise,
+    Reduction, Scalar, Scan, Ties, Validation, dispatch,
 };
 
 use super::{
-    Abs, Add, All, And, Any, Binary, Bits, Ceil, Clamp, Conj, Div, Equal, Float, Floor, Greater,
-    GreaterEqual, Inexact, Integer, IsFinite, IsNan, Less, LessEqual, Mapped, Max, Maximum, Min,
-    Minimum, Mul, Neg, Not, NotEqual, Number, Or, Parity, Pow, Prod, Real, Reducer, Rem, RoundAway,
-    RoundEven, Select, Sign, Sqrt, Sub, Sum, SumOfSquares, Ternary, Unary, Xor, Zipped,
-    bitcast::check_bitcast,
+    Abs, Add, All, And, Any, Binary, Bits, Ceil, Clamp, Conj, Disjunction, Div, Equal, Extreme,
+    Float, Floor, Greater, GreaterEqual, Inexact, Integer, IsFinite, IsNan, Less, LessEqual,
+    Mapped, Max, Maximum, Min, Minimum, Mul, Neg, Not, NotEqual, Number, Or, Parity, Pow, Prod,
+    Real, Reducer, Rem, RoundAway, RoundEven, Select, Sign, Sqrt, Sub, Sum, SumOfSquares, Ternary,
+    Unary, Xor, Zipped, bitcast::check_bitcast,
 };
 
 /// The loops of an engine over elementwise and analytic functions.
@@ -95,7 +95,8 @@ pub trait ReductionVisitor {
 /// The loops of an engine over combiners: reducers of elements to one of their own type.
 pub trait CombinerVisitor {
     /// Whether elements are handed over as what has the same bits, where a reducer makes the same of these: unsigned
-    /// integers as signed ones, and truth values as `i8`. So what differs in name only is compiled once.
+    /// integers as signed ones, and truth values as `i8`; with [`Extreme`] for both extremes of integers, and
+    /// [`Disjunction`] for the conjunction too. So what differs in little is compiled once.
     ///
     /// What nothing reduces to is that of the type which is handed over: all bits, where it is `true`.
     const BY_BITS: bool = false;
@@ -153,17 +154,6 @@ macro_rules! run_by_bits {
             Err(meaningless($dtype, Accepts::Number))
         })
     }};
-    ($visitor:ident.$method:ident($reducer:expr), $dtype:ident, bits) => {{
-        let handed_over = match $dtype {
-            DType::Bool if V::BY_BITS => DType::I8,
-            _ if V::BY_BITS => signed($dtype),
-            _ => $dtype,
-        };
-        dispatch!(handed_over, integer T => run_by_bits!(@once $visitor.$method::<T>($reducer)), else match $dtype {
-            DType::Bool => run_by_bits!(@once $visitor.$method::<bool>($reducer)),
-            _ => Err(meaningless($dtype, Accepts::Bits)),
-        })
-    }};
     // What is never handed over must not be compiled.
     (@once $visitor:ident.$method:ident::<$T:ty>($reducer:expr)) => {
         if const { V::BY_BITS && has_other_name(<$T as Scalar>::DTYPE) } {
@@ -172,6 +162,38 @@ macro_rules! run_by_bits {
             Ok($visitor.$method::<$T, _>($reducer))
         }
     };
+}
+
+/// As [`run!`], for an extreme of real numbers.
+macro_rules! run_extreme {
+    ($visitor:ident, $dtype:ident, $Reducer:ident, $by_bits:ident) => {{
+        if V::BY_BITS && $dtype.is_integer() {
+            let (handed_over, is_signed) = (signed($dtype), $dtype.class() == DTypeClass::Signed);
+            return dispatch!(handed_over, integer T => {
+                run_by_bits!(@once $visitor.combine::<T>(Extreme::$by_bits(is_signed)))
+            }, else unreachable!("invariant: an integer was asked for"));
+        }
+        dispatch!($dtype, real T => {
+            if const { V::BY_BITS && T::DTYPE.is_integer() } {
+                unreachable!("invariant: integers have been handed over")
+            } else {
+                Ok($visitor.combine::<T, _>($Reducer))
+            }
+        }, else Err(meaningless($dtype, Accepts::Real)))
+    }};
+}
+
+/// As [`run!`], for a function of bits; the second reducer is for visitors by bits.
+macro_rules! run_bitwise {
+    ($visitor:ident, $dtype:ident, $reducer:expr, $by_bits:expr) => {{
+        if !V::BY_BITS {
+            return run!($visitor.combine($reducer), $dtype, bits);
+        }
+        let handed_over = if $dtype == DType::Bool { DType::I8 } else { signed($dtype) };
+        dispatch!(handed_over, integer T => {
+            run_by_bits!(@once $visitor.combine::<T>($by_bits))
+        }, else Err(meaningless($dtype, Accepts::Bits)))
+    }};
 }
 
 /// Whether visitors by bits get another type for this one.
@@ -413,11 +435,11 @@ pub fn visit_combiner<V: CombinerVisitor>(
     match combiner {
         Combiner::Sum => run_by_bits!(visitor.combine(Sum), dtype, number),
         Combiner::Prod => run_by_bits!(visitor.combine(Prod), dtype, number),
-        Combiner::Max => run!(visitor.combine(Max), dtype, real Real),
-        Combiner::Min => run!(visitor.combine(Min), dtype, real Real),
-        Combiner::And => run_by_bits!(visitor.combine(All), dtype, bits),
-        Combiner::Or => run_by_bits!(visitor.combine(Any), dtype, bits),
-        Combiner::Xor => run_by_bits!(visitor.combine(Parity), dtype, bits),
+        Combiner::Max => run_extreme!(visitor, dtype, Max, largest),
+        Combiner::Min => run_extreme!(visitor, dtype, Min, smallest),
+        Combiner::And => run_bitwise!(visitor, dtype, All, Disjunction::all()),
+        Combiner::Or => run_bitwise!(visitor, dtype, Any, Disjunction::any()),
+        Combiner::Xor => run_bitwise!(visitor, dtype, Parity, Parity),
     }
 }
 
@@ -447,8 +469,8 @@ pub fn visit_scan<V: CombinerVisitor>(
     match row {
         Scan::Cumsum { .. } => run_by_bits!(visitor.combine(Sum), dtype, number),
         Scan::Cumprod { .. } => run_by_bits!(visitor.combine(Prod), dtype, number),
-        Scan::Cummax { .. } => run!(visitor.combine(Max), dtype, real Real),
-        Scan::Cummin { .. } => run!(visitor.combine(Min), dtype, real Real),
+        Scan::Cummax { .. } => run_extreme!(visitor, dtype, Max, largest),
+        Scan::Cummin { .. } => run_extreme!(visitor, dtype, Min, smallest),
     }
 }
 
