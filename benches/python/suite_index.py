@@ -74,6 +74,7 @@ def scatter_add(library, x, extents):
         def added():
             out = x.copy()
             np.add.at(out, places, updates)
+            return out
 
         return added
     if library.name == "torch":
@@ -94,7 +95,12 @@ def cut(library, x, where):
     x = library.array(x)
     if library.name == "numpy":
         out = x[where].copy()
-        return lambda: np.copyto(out, x[where])
+
+        def copied():
+            np.copyto(out, x[where])
+            return out
+
+        return copied
     if library.name == "torch":
         out = x[where].clone()
         return lambda: out.copy_(x[where])

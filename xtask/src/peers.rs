@@ -110,6 +110,7 @@ fn environment(python: &str) -> Vec<Step> {
             .args(["--no-deps".to_owned(), "--requirement".to_owned()])
             .args([format!("{folder}/requirements-torch.txt")]),
         Step::program(python, [format!("{folder}/stand_ins.py")]),
+        Step::program(python, [format!("{folder}/test_worker.py")]),
     ]
 }
 
