@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::peers::{self, PYTHON_PEERS, RUST_PEERS, RustPeer};
+use super::peers::{self, Built, PYTHON_PEERS, RUST_PEERS, RustPeer};
 use super::step::{Failure, Step};
 use super::{Arguments, Command, build_time, callgrind};
 
@@ -36,7 +36,11 @@ pub(super) const COMMAND: Command = Command {
         let here = std::env::current_dir()
             .map_err(|error| Failure::Red(format!("the current folder: {error}")))?;
         let plan = plan(&here, workspace.root(), arguments)?;
-        for peer in plan.peers {
+        for peer in plan.skipped {
+            let way_out = format!("`cargo xtask peers install {}` builds it", peer.name);
+            eprintln!("skipped: the peer `{}` is not installed; {way_out}", peer.name);
+        }
+        for peer in plan.built {
             peer.build().run(workspace.root())?;
         }
         if let Some(filters) = plan.instructions {
@@ -65,7 +69,8 @@ fn report(part: &str) -> Step {
 
 const OPTIONS: &str = "
   --quick         shorter samples, still 21 rounds or more
-  --python        with NumPy, PyTorch and JAX, which `peers install python` gets
+  --python        with NumPy, PyTorch and JAX, which `peers install python` gets, and with published
+                  tenferro, where `peers install published` has built it
   --light         without the peers that take minutes to build
   --callgrind     count instructions of ours with valgrind instead of measuring
   --record        bring the suite's rows in docs/performance up to date
@@ -97,28 +102,28 @@ const SUITES: &[Suite] = &[
         about: "one small operation, in a scope and standalone, against ndarray",
         manifest: "Cargo.toml",
         package: "tenferro-benches",
-        peers: &["candle"],
+        peers: &["candle", "published"],
     },
     Suite {
         name: "elementwise",
         about: "sums, comparisons, functions of 1e7 elements, against ndarray",
         manifest: "Cargo.toml",
         package: "tenferro-benches",
-        peers: &["candle"],
+        peers: &["candle", "published"],
     },
     Suite {
         name: "reduce",
         about: "reductions of 1e7 elements over each axis, against ndarray",
         manifest: "Cargo.toml",
         package: "tenferro-benches",
-        peers: &["candle"],
+        peers: &["candle", "published"],
     },
     Suite {
         name: "permute",
         about: "transposes of up to 24 axes, against ndarray",
         manifest: "Cargo.toml",
         package: "tenferro-benches",
-        peers: &["candle"],
+        peers: &["candle", "published"],
     },
     Suite {
         name: "index",
@@ -139,7 +144,7 @@ const SUITES: &[Suite] = &[
         about: "gradients of a small network and of logsumexp, eager and prepared",
         manifest: "Cargo.toml",
         package: "tenferro-benches",
-        peers: &["candle"],
+        peers: &["candle", "published"],
     },
     Suite {
         name: "program",
@@ -178,7 +183,9 @@ struct Plan {
     instructions: Option<Vec<String>>,
     /// Whether the rows go to docs/performance.
     recorded: bool,
-    peers: Vec<&'static RustPeer>,
+    built: Vec<&'static RustPeer>,
+    /// Peers that were asked for and are not there.
+    skipped: Vec<&'static RustPeer>,
     suite: Step,
 }
 
@@ -209,12 +216,22 @@ fn plan(here: &Path, root: &Path, mut arguments: Arguments) -> Result<Plan, Fail
         }
         let build = Step::cargo(["build", "--release", "--package", suite.package])
             .args(["--bin", suite.name]);
-        let (name, peers) = (suite.name, Vec::new());
-        return Ok(Plan { name, instructions: Some(filters), recorded, peers, suite: build });
+        return Ok(Plan {
+            name: suite.name,
+            instructions: Some(filters),
+            recorded,
+            built: Vec::new(),
+            skipped: Vec::new(),
+            suite: build,
+        });
     }
-    let peers: Vec<&RustPeer> =
-        RUST_PEERS.iter().filter(|peer| !light && suite.peers.contains(&peer.name)).collect();
-    let mut commands: Vec<Vec<String>> = peers.iter().map(|peer| peer.command(root)).collect();
+    let heavy = RUST_PEERS.iter().filter(|peer| !light && suite.peers.contains(&peer.name));
+    let (built, requested): (Vec<_>, Vec<_>) =
+        heavy.partition(|peer| peer.built == Built::WhenNeeded);
+    let (installed, skipped): (Vec<_>, Vec<_>) =
+        requested.into_iter().filter(|_| python).partition(|peer| peer.is_installed(root));
+    let mut commands: Vec<Vec<String>> =
+        built.iter().chain(&installed).flat_map(|peer| peer.commands(root)).collect();
     if python {
         if !peers::python(root).exists() {
             let way_out = "install them with `cargo xtask peers install python`";
@@ -247,7 +264,14 @@ fn plan(here: &Path, root: &Path, mut arguments: Arguments) -> Result<Plan, Fail
         // Old builds of OpenBLAS may be told here to use slow kernels; a peer is not.
         step = step.unset("OPENBLAS_CORETYPE").unset("OPENBLAS_L2_SIZE");
     }
-    Ok(Plan { name: suite.name, instructions: None, recorded, peers, suite: step.args(filters) })
+    Ok(Plan {
+        name: suite.name,
+        instructions: None,
+        recorded,
+        built,
+        skipped,
+        suite: step.args(filters),
+    })
 }
 
 fn suite(name: Option<&str>) -> Result<&'static Suite, Failure> {
@@ -311,6 +335,33 @@ mod tests {
         assert!(!line("small --light").unwrap().contains("--peer"));
         // There is no virtual environment in that root.
         assert_eq!(line("small --python").unwrap_err().exit_code(), 1);
+    }
+
+    #[test]
+    fn published_releases_take_part_with_python_where_they_are_installed() {
+        let root = std::env::temp_dir().join(format!("tenferro-bench-{}", std::process::id()));
+        let install = |file: &str| {
+            let file = root.join("target/peers").join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, "").unwrap();
+        };
+        let planned = |words: &str| {
+            let words = words.split_whitespace().map(str::to_owned).collect();
+            let plan = plan(Path::new("/here"), &root, Arguments::new(words)).unwrap();
+            let skipped: Vec<_> = plan.skipped.iter().map(|peer| peer.name).collect();
+            (plan.suite.to_string().matches("release/tenferro-0-").count(), skipped)
+        };
+        install("python/bin/python");
+        install("rust/release/tenferro-0-7-peer");
+        let half = planned("small --python");
+        install("rust/release/tenferro-0-9-peer");
+        let [whole, asked_not, light, no_case] =
+            ["small --python", "small", "small --python --light", "sort --python"].map(planned);
+        std::fs::remove_dir_all(&root).unwrap();
+
+        assert_eq!(half, (0, vec!["published"]));
+        assert_eq!(whole, (2, vec![]));
+        assert_eq!([asked_not, light, no_case], [(0, vec![]), (0, vec![]), (0, vec![])]);
     }
 
     #[test]

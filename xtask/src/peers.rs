@@ -41,16 +41,44 @@ pub(super) const COMMAND: Command = Command {
     },
 };
 
-/// A library in Rust that runs as a process, from a workspace of its own.
+/// A library in Rust whose programs run as processes, from a workspace of its own.
 pub(super) struct RustPeer {
+    /// The workspace's folder in `benches`.
     pub(super) name: &'static str,
     about: &'static str,
     /// What its build is told beyond the usual.
     flags: &'static [&'static str],
+    /// A program a release that takes part.
+    programs: &'static [&'static str],
+    pub(super) built: Built,
 }
 
-pub(super) const RUST_PEERS: &[RustPeer] =
-    &[RustPeer { name: "candle", about: "candle-core, some minutes to build", flags: &[] }];
+/// When a peer is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Built {
+    /// Before a suite that has it as a peer.
+    WhenNeeded,
+    /// By `peers install` alone.
+    OnRequest,
+}
+
+pub(super) const RUST_PEERS: &[RustPeer] = &[
+    RustPeer {
+        name: "candle",
+        about: "candle-core, some minutes to build",
+        flags: &[],
+        programs: &["candle-peer"],
+        built: Built::WhenNeeded,
+    },
+    RustPeer {
+        name: "published",
+        about: "tenferro 0.7 and 0.9 as published, a quarter of an hour to build",
+        // They ask for a newer compiler than they need.
+        flags: &["--ignore-rust-version"],
+        programs: &["tenferro-0-7-peer", "tenferro-0-9-peer"],
+        built: Built::OnRequest,
+    },
+];
 
 /// The Python libraries, by the names that the worker takes.
 pub(super) const PYTHON_PEERS: [&str; 4] = ["numpy", "torch", "torch-compile", "jax"];
@@ -64,11 +92,20 @@ impl RustPeer {
             .args(self.flags.iter().copied())
     }
 
-    /// The command that starts it once it is built.
-    pub(super) fn command(&self, root: &Path) -> Vec<String> {
-        let program = root.join("target/peers/rust/release").join(format!("{}-peer", self.name));
-        vec![program.to_string_lossy().into_owned()]
+    /// The commands that start it once it is built, one a program.
+    pub(super) fn commands(&self, root: &Path) -> Vec<Vec<String>> {
+        let path = |program: &&str| program_path(root, program).to_string_lossy().into_owned();
+        self.programs.iter().map(|program| vec![path(program)]).collect()
     }
+
+    /// Whether all its programs were built once.
+    pub(super) fn is_installed(&self, root: &Path) -> bool {
+        self.programs.iter().all(|program| program_path(root, program).exists())
+    }
+}
+
+fn program_path(root: &Path, program: &str) -> PathBuf {
+    root.join("target/peers/rust/release").join(program)
 }
 
 /// The interpreter of the virtual environment.
@@ -128,6 +165,7 @@ mod tests {
     fn without_a_name_every_peer_is_installed_and_with_one_that_alone() {
         let all = lines(&[]).unwrap();
         assert!(all.contains("-m venv target/peers/python") && all.contains("benches/candle"));
+        assert!(all.contains("benches/published/Cargo.toml"), "{all}");
         let candle = lines(&["candle"]).unwrap();
         assert!(!candle.contains("venv") && candle.contains("benches/candle/Cargo.toml"));
     }

@@ -41,9 +41,7 @@ fn scattered(n: usize, low: f64, high: f64) -> Vec<f64> {
 /// The operation, once it was seen to work.
 fn repeat<R: 'static>(operation: impl Fn() -> Result<R> + 'static) -> Result<Option<Operation>> {
     operation()?;
-    Ok(Some(Box::new(move || {
-        black_box(operation().expect("an operation that worked before"));
-    })))
+    Ok(Some(Operation::repeated(move || operation().expect("an operation that worked before"))))
 }
 
 fn vector(n: usize, low: f64, high: f64) -> Result<Tensor> {

@@ -17,8 +17,9 @@
 
 #![forbid(unsafe_code)]
 
+use std::hint::black_box;
 use std::io::{self, BufRead, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -81,7 +82,29 @@ pub struct Movement {
 }
 
 /// An operation that a peer repeats; its inputs are in it.
-pub type Operation = Box<dyn FnMut()>;
+pub struct Operation(Box<dyn FnMut(u64) -> Duration>);
+
+impl Operation {
+    /// An operation that is done again and again.
+    pub fn repeated<R>(mut operation: impl FnMut() -> R + 'static) -> Self {
+        Self::sampled(move |count| time(&mut operation, count))
+    }
+
+    /// One that keeps the time of so many repetitions itself, because something is opened before
+    /// them and closed after them.
+    pub fn sampled(sample: impl FnMut(u64) -> Duration + 'static) -> Self {
+        Self(Box::new(sample))
+    }
+}
+
+/// The time that so many repetitions take.
+pub fn time<R>(mut operation: impl FnMut() -> R, count: u64) -> Duration {
+    let start = Instant::now();
+    for _ in 0..count {
+        black_box(operation());
+    }
+    start.elapsed()
+}
 
 /// The body of a peer's `main`: answers requests until the suite closes its end.
 ///
@@ -123,7 +146,7 @@ pub fn serve_on(
                 Reply::Prepared(operation.is_some())
             }
             Request::Sample(count) => match &mut operation {
-                Some(operation) => Reply::Took(time(operation, count)),
+                Some(Operation(sample)) => Reply::Took(nanoseconds(sample(count))),
                 None => Reply::Failed("no case is prepared".to_owned()),
             },
             Request::Release => {
@@ -135,11 +158,6 @@ pub fn serve_on(
     Ok(())
 }
 
-fn time(operation: &mut Operation, count: u64) -> u64 {
-    let start = Instant::now();
-    for _ in 0..count {
-        operation();
-    }
-    u64::try_from(start.elapsed().as_nanos())
-        .expect("invariant: a sample takes less than a century")
+fn nanoseconds(took: Duration) -> u64 {
+    u64::try_from(took.as_nanos()).expect("invariant: a sample takes less than a century")
 }

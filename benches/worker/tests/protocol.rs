@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::time::Duration;
 
 use tenferro_bench_worker::{Movement, Operation, Reply, Request, Task, serve_on};
 
@@ -52,8 +53,7 @@ fn a_peer_prepares_samples_and_releases() {
     let counter = Rc::clone(&done);
     let prepare = move |task: &Task| -> Option<Operation> {
         let counter = Rc::clone(&counter);
-        (task.case == "known")
-            .then(|| -> Operation { Box::new(move || counter.set(counter.get() + 1)) })
+        (task.case == "known").then(|| Operation::repeated(move || counter.set(counter.get() + 1)))
     };
     let mut replies = Vec::new();
     serve_on(lines.concat().as_bytes(), &mut replies, "library", "1.2", prepare).unwrap();
@@ -68,6 +68,18 @@ fn a_peer_prepares_samples_and_releases() {
     assert_eq!(replies[4..6], [Reply::Released, Reply::Prepared(false)]);
     assert!(matches!(replies[6], Reply::Failed(_)));
     assert_eq!((replies.len(), done.get()), (7, 5));
+}
+
+#[test]
+fn an_operation_may_keep_the_time_itself() {
+    let requests = [Request::Prepare(task("known")), Request::Sample(5)]
+        .map(|request| serde_json::to_string(&request).unwrap() + "\n");
+    let sampled = |_: &Task| Some(Operation::sampled(|count| Duration::from_nanos(count * 7)));
+    let mut replies = Vec::new();
+    serve_on(requests.concat().as_bytes(), &mut replies, "library", "1.2", sampled).unwrap();
+
+    let last = String::from_utf8(replies).unwrap().lines().last().map(str::to_owned);
+    assert_eq!(last.as_deref(), Some(r#"{"took":35}"#));
 }
 
 #[test]
