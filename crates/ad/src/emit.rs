@@ -1,6 +1,6 @@
 //! One operation on variables: below the highest level first, then what becomes of its derivatives.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tenferro_ops::{
@@ -11,9 +11,10 @@ use tenferro_tensor::{Operand, Primitive, Result, Tensor};
 
 use crate::{
     Autodiff, Variable,
+    known::Known,
     level::Level,
-    node::Node,
-    recorder::{Recorded, Recorder},
+    node::{Node, Operands, Recorded},
+    plans,
     variable::Derivative,
 };
 
@@ -36,7 +37,7 @@ impl Operation<'_> {
     }
 
     /// The tangent of the result by the operation's rule.
-    fn jvp<B: Builder>(
+    pub(super) fn jvp<B: Builder>(
         self,
         builder: &mut B,
         point: &Point<'_, B::Value>,
@@ -58,7 +59,7 @@ pub(super) fn emit(
     let is_reverse = mode(inputs, level) == Mode::Reverse;
     let (output, derivative) = if is_reverse && inputs.iter().all(|x| x.is_lowest(level)) {
         let output = computed(autodiff, operation, inputs)?;
-        let known = |place: usize| Recorded::plain(inputs[place]);
+        let known = |place: usize| Known::plain(inputs[place]);
         let derivative = record(autodiff, operation, inputs, known, &output, level)?;
         (output, derivative)
     } else {
@@ -66,7 +67,7 @@ pub(super) fn emit(
         let below: SmallVec<[&Variable; 3]> = below.iter().collect();
         let output = emit(autodiff, operation, &below)?;
         let derivative = if is_reverse {
-            let known = |place: usize| Recorded::below(below[place]);
+            let known = |place: usize| Known::below(below[place]);
             record(autodiff, operation, inputs, known, &output, level)?
         } else {
             push(autodiff, operation, inputs, &below, &output, level)?
@@ -135,67 +136,55 @@ fn push(
     Ok(tangent.map(|tangent| Derivative::Tangent(Arc::new(tangent))))
 }
 
-/// The node of the result, behind those of the linear steps that lead to it. `known` says what the levels below know of
-/// each operand.
+/// The node of the result. `known` says what the levels below know of each operand.
 pub(super) fn record<'a>(
-    autodiff: &'a Autodiff,
+    autodiff: &Autodiff,
     operation: Operation<'_>,
     inputs: &[&'a Variable],
-    known: impl Fn(usize) -> Recorded<'a>,
-    output: &'a Variable,
+    known: impl Fn(usize) -> Known<'a>,
+    output: &Variable,
     level: Level,
 ) -> Result<Option<Derivative>> {
-    let operand = |place: usize| {
-        let node = match inputs[place].at(level) {
-            Some(Derivative::Node(node)) => Some(Recorded::Linear(Cow::Borrowed(node))),
-            _ => None,
-        };
-        (known(place), node)
-    };
-    let recorder = &mut Recorder { autodiff };
-    let output = Recorded::below(output);
+    let operand = |place: usize| (known(place), node(inputs[place], level));
+    let output = Known::below(output);
     // Nearly all have one operand or two, for which no list is made.
-    match inputs.len() {
-        1 => linearised(recorder, operation, &[operand(0)], &output),
-        2 => linearised(recorder, operation, &[operand(0), operand(1)], &output),
+    let node = match inputs.len() {
+        1 => recorded(autodiff, operation, &[operand(0)], &output)?,
+        2 => recorded(autodiff, operation, &[operand(0), operand(1)], &output)?,
         many => {
             let operands: Vec<_> = (0..many).map(operand).collect();
-            linearised(recorder, operation, &operands, &output)
+            recorded(autodiff, operation, &operands, &output)?
         }
-    }
+    };
+    Ok(node.map(Derivative::Node))
 }
 
-/// The node of a step's result, whose operands are as the recorder knows them and have these tangents.
-pub(super) fn linearised<'a>(
-    recorder: &mut Recorder<'a>,
+/// The node of an operation's result, whose operands are known as this and have these nodes.
+pub(super) fn recorded(
+    autodiff: &Autodiff,
     operation: Operation<'_>,
-    operands: &[(Recorded<'a>, Option<Recorded<'a>>)],
-    output: &Recorded<'a>,
-) -> Result<Option<Derivative>> {
-    let mut values: SmallVec<[&Recorded<'_>; 3]> = SmallVec::new();
-    let mut tangents: SmallVec<[Option<&Recorded<'_>>; 3]> = SmallVec::new();
+    operands: &[(Known<'_>, Option<&Arc<Node>>)],
+    output: &Known<'_>,
+) -> Result<Option<Arc<Node>>> {
+    let mut inputs: SmallVec<[&Known<'_>; 4]> = SmallVec::new();
+    let mut moves: SmallVec<[bool; 4]> = SmallVec::new();
+    let mut nodes = Operands::new();
     for (known, node) in operands {
-        values.push(known);
-        tangents.push(node.as_ref());
-    }
-    let point = Point { inputs: &values, output, tangents: &tangents };
-    let tangent = operation.jvp(recorder, &point)?;
-    Ok(match tangent {
-        // Made by the rule.
-        Some(Recorded::Linear(Cow::Owned(node))) => Some(Derivative::Node(node)),
-        // An operation that passes a tangent on, as adding a constant does, has a place of its own for hooks and gradients.
-        Some(Recorded::Linear(Cow::Borrowed(node))) => {
-            let result = Node::result(Arc::clone(node), 0, node.meta().clone());
-            Some(Derivative::Node(Arc::new(result)))
+        inputs.push(known);
+        moves.push(node.is_some());
+        if let Some(node) = node {
+            nodes.push(Arc::clone(node));
         }
-        Some(Recorded::Plain(_) | Recorded::Known(_) | Recorded::Unseen(_)) | None => None,
-    })
+    }
+    let Some(plan) = plans::plan(operation, &inputs, &moves, output)? else { return Ok(None) };
+    let kept = plan.keep(autodiff, &inputs, output)?;
+    Ok(Some(Arc::new(Node::operation(Recorded { plan, operands: nodes, kept }))))
 }
 
 /// The node of a variable at a level.
-pub(super) fn node(x: &Variable, level: Level) -> Option<Arc<Node>> {
+pub(super) fn node(x: &Variable, level: Level) -> Option<&Arc<Node>> {
     match x.at(level) {
-        Some(Derivative::Node(node)) => Some(Arc::clone(node)),
+        Some(Derivative::Node(node)) => Some(node),
         _ => None,
     }
 }

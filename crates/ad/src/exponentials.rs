@@ -3,16 +3,14 @@
 //! The values come from a region of the engine; what becomes of derivatives is said by the rules of its steps, which do
 //! not ask for the value that the region keeps to itself.
 
-use std::borrow::Cow;
-
 use tenferro_ops::{Input, Meta, Region, RegionResult, RegionStep};
 use tenferro_tensor::{Analytic, Elementwise, Indices, KeepAxes, Primitive, Reduction, Result};
 
 use crate::{
     Autodiff, Variable,
-    emit::{Mode, Operation, highest, linearised, mode, node, record},
+    emit::{Mode, Operation, highest, mode, node, record, recorded},
+    known::Known,
     level::Level,
-    recorder::{Recorded, Recorder},
     variable::Derivative,
 };
 
@@ -82,35 +80,20 @@ impl Rows {
         [x, shift]: [&Variable; 2],
         [exponentials, sums]: [Variable; 2],
     ) -> Result<[Variable; 2]> {
-        let mut recorder = Recorder { autodiff };
         let shifted = Meta::of(x.value());
-        let tangent = |node| Some(Recorded::Linear(Cow::Owned(node)));
+        let operands = [(Known::plain(x), node(x, level)), (Known::plain(shift), None)];
+        let row = Operation::Primitive(&self.shift);
+        let at = recorded(autodiff, row, &operands, &Known::Unseen(&shifted))?;
 
-        let operands = [
-            (Recorded::plain(x), node(x, level).and_then(tangent)),
-            (Recorded::plain(shift), None),
-        ];
-        let at = linearised(
-            &mut recorder,
-            Operation::Primitive(&self.shift),
-            &operands,
-            &Recorded::Unseen(&shifted),
-        )?;
-        let Some(Derivative::Node(at)) = at else { unreachable!("{MOVES}") };
-
-        let operands = [(Recorded::Unseen(&shifted), tangent(at))];
-        let at = linearised(
-            &mut recorder,
-            Operation::Primitive(&self.exp),
-            &operands,
-            &Recorded::plain(&exponentials),
-        )?;
-        let Some(Derivative::Node(at)) = at else { unreachable!("{MOVES}") };
+        let operands = [(Known::Unseen(&shifted), at.as_ref())];
+        let row = Operation::Primitive(&self.exp);
+        let at = recorded(autodiff, row, &operands, &Known::plain(&exponentials))?;
+        let Some(at) = at else { unreachable!("{MOVES}") };
         let exponentials = exponentials.clone().tracked(level, Derivative::Node(at));
 
         let sum = Primitive::from(self.sum.clone());
         let sum = Operation::Primitive(&sum);
-        let known = |_| Recorded::plain(&exponentials);
+        let known = |_| Known::plain(&exponentials);
         let at = record(autodiff, sum, &[&exponentials], known, &sums, level)?;
         let sums = match at {
             Some(at) => sums.tracked(level, at),

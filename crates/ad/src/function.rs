@@ -137,7 +137,7 @@ impl Function {
 
     fn record(&self, call: Call, inputs: &[&Variable], level: Level) -> Result<Vec<Variable>> {
         let rule = self.rule(&self.pullback, "with_pullback")?;
-        let nodes = inputs.iter().map(|x| node(x, level)).collect();
+        let nodes = inputs.iter().map(|x| node(x, level).cloned()).collect();
         let outputs = call.outputs.clone();
         let metas: Vec<Meta> = outputs.iter().map(|output| Meta::of(output.value())).collect();
         let applied = Applied { name: self.name, call, rule, nodes };

@@ -8,7 +8,8 @@
 //! Each transformation has a *level*, and an inner one a higher level than those around it. A variable of a level stands
 //! for a variable of the levels below (its primal) and what that level knows of it: a tangent, or a node of
 //! the tape. An operation peels the highest level off its operands, runs below, and lets the rules say what
-//! becomes of tangents. Recorded tangent operations are the tape: a backward sweep transposes them one by one.
+//! becomes of tangents. In reverse mode a rule is carried out once on symbols and turned around; the tape
+//! is what these plans keep of each operation, and a backward sweep runs them one by one.
 //!
 //! ```
 //! use tenferro_ad::{Autodiff, grad};
@@ -31,10 +32,13 @@ mod checkpoint;
 mod emit;
 mod exponentials;
 mod function;
+mod known;
 mod level;
 mod methods;
 mod node;
-mod recorder;
+mod plan;
+mod planner;
+mod plans;
 mod sweep;
 mod transform;
 mod variable;

@@ -1,4 +1,4 @@
-//! A place on the tape: a tangent, and the linear step that it came from.
+//! A place on the tape: the result of an operation, and what it takes to pass a gradient of it on.
 //!
 //! Nodes own what they were computed from and nothing owns them but later nodes and variables, so that what nobody needs
 //! is freed. A node's number is above those of all it came from, which is the order of a backward sweep.
@@ -9,42 +9,49 @@ use std::sync::{
 };
 
 use smallvec::SmallVec;
-use tenferro_ops::{Described, Meta};
-use tenferro_tensor::{Elementwise, Primitive, Result, Tensor};
+use tenferro_ops::Meta;
+use tenferro_tensor::{Result, Tensor};
 
-use crate::{Variable, function::Applied, recorder::Recorded};
+use crate::{
+    Variable,
+    function::Applied,
+    plan::{Kept, Plan},
+};
 
-/// A tangent on the tape.
+/// A value that has a gradient.
 pub(super) struct Node {
-    meta: Meta,
     number: u64,
-    step: Step,
+    source: Source,
     /// Made when the first is added: most nodes have none, and every sweep asks.
-    hooks: OnceLock<Mutex<Vec<Hook>>>,
+    hooks: OnceLock<Box<Mutex<Vec<Hook>>>>,
 }
 
 /// The last number that a node was given. Whoever makes a node has seen those that it comes from, and so their numbers are
 /// lower without any order between threads.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// Where a tangent comes from.
-#[allow(
-    clippy::large_enum_variant,
-    reason = "nearly every node is a linear step, whose parts are inline to spare an allocation"
-)]
-pub(super) enum Step {
-    /// Nowhere: what is differentiated by. Sweeps of `backward` add to the gradient.
-    Leaf(Mutex<Option<Tensor>>),
-    /// A linear primitive.
-    Linear(Primitive, Edges),
+/// Where a value comes from.
+pub(super) enum Source {
+    /// Nowhere: it is differentiated by. Sweeps of `backward` add to the gradient.
+    Leaf(Meta, Mutex<Option<Tensor>>),
+    /// An operation.
+    Operation(Recorded),
     /// A function with a rule of its own, of which this is the result of that place.
-    Result(Arc<Node>, usize),
-    /// All results of such a function.
-    Function(Box<Applied>),
+    Result(Arc<Node>, usize, Meta),
+    /// All results of such a function, the first of which is like this.
+    Function(Box<Applied>, Meta),
 }
 
-/// The operands of a linear step: what is known, and tangents.
-pub(super) type Edges = SmallVec<[Recorded<'static>; 2]>;
+/// An operation on the tape.
+pub(super) struct Recorded {
+    pub(super) plan: Arc<Plan>,
+    /// The nodes of the operands that have one.
+    pub(super) operands: Operands,
+    /// What the plan wants kept.
+    pub(super) kept: Kept,
+}
+
+pub(super) type Operands = SmallVec<[Arc<Node>; 2]>;
 
 /// What nodes came from, of which few have many.
 pub(super) type Parents = SmallVec<[Arc<Node>; 4]>;
@@ -70,56 +77,48 @@ impl Hook {
 
 impl Node {
     pub(super) fn leaf(value: &Tensor) -> Self {
-        Self::new(Meta::of(value), Step::Leaf(Mutex::new(None)))
+        Self::new(Source::Leaf(Meta::of(value), Mutex::new(None)))
     }
 
-    #[inline]
-    pub(super) fn linear(primitive: Primitive, edges: Edges, meta: Meta) -> Self {
-        Self::new(meta, Step::Linear(primitive, edges))
+    pub(super) fn operation(recorded: Recorded) -> Self {
+        Self::new(Source::Operation(recorded))
     }
 
     pub(super) fn function(applied: Applied, meta: Meta) -> Self {
-        Self::new(meta, Step::Function(Box::new(applied)))
+        Self::new(Source::Function(Box::new(applied), meta))
     }
 
     pub(super) fn result(of: Arc<Node>, place: usize, meta: Meta) -> Self {
-        Self::new(meta, Step::Result(of, place))
+        Self::new(Source::Result(of, place, meta))
     }
 
     #[inline]
-    fn new(meta: Meta, step: Step) -> Self {
+    fn new(source: Source) -> Self {
         let number = LAST.fetch_add(1, Ordering::Relaxed);
-        Self { meta, number, step, hooks: OnceLock::new() }
+        Self { number, source, hooks: OnceLock::new() }
     }
 
     pub(super) fn meta(&self) -> &Meta {
-        &self.meta
+        match &self.source {
+            Source::Operation(recorded) => &recorded.plan.meta,
+            Source::Leaf(meta, _) | Source::Result(_, _, meta) | Source::Function(_, meta) => meta,
+        }
     }
 
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    pub(super) fn step(&self) -> &Step {
-        &self.step
+    pub(super) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    pub(super) fn has_hooks(&self) -> bool {
+        self.hooks.get().is_some()
     }
 
     pub(super) fn add_hook(&self, hook: Hook) {
-        lock(self.hooks.get_or_init(Mutex::default)).push(hook);
-    }
-
-    /// Whether a gradient that is the same along axes need not be stretched: a multiplication or division by all elements
-    /// of a factor stretches it, and no hook sees it.
-    pub(super) fn takes_narrow(&self) -> bool {
-        let is_factor = |edge: &Recorded<'_>| {
-            !matches!(edge, Recorded::Linear(_)) && *edge.shape() == self.meta.shape
-        };
-        match &self.step {
-            Step::Linear(Primitive::Elementwise(Elementwise::Mul | Elementwise::Div), edges) => {
-                self.hooks.get().is_none() && edges.iter().any(is_factor)
-            }
-            _ => false,
-        }
+        lock(self.hooks.get_or_init(Box::default)).push(hook);
     }
 
     /// What is called with the gradient, in order. Taken out, so that no lock is held while one runs.
@@ -128,21 +127,21 @@ impl Node {
     }
 
     pub(super) fn gradient(&self) -> Option<Tensor> {
-        match &self.step {
-            Step::Leaf(gradient) => lock(gradient).clone(),
+        match &self.source {
+            Source::Leaf(_, gradient) => lock(gradient).clone(),
             _ => None,
         }
     }
 
     pub(super) fn clear_gradient(&self) {
-        if let Step::Leaf(gradient) = &self.step {
+        if let Source::Leaf(_, gradient) = &self.source {
             *lock(gradient) = None;
         }
     }
 
     /// Puts the gradient back that was taken for adding to it, unless another sweep was faster: then there is one to add.
     pub(super) fn put_gradient(&self, sum: Tensor) -> Option<[Tensor; 2]> {
-        let Step::Leaf(gradient) = &self.step else { return None };
+        let Source::Leaf(_, gradient) = &self.source else { return None };
         let mut gradient = lock(gradient);
         match gradient.take() {
             None => {
@@ -155,22 +154,20 @@ impl Node {
 
     /// Takes the nodes out that this one came from.
     fn take_parents(&mut self, into: &mut Parents) {
-        match &mut self.step {
-            Step::Leaf(_) => {}
-            Step::Linear(_, edges) => {
-                while let Some(edge) = edges.pop() {
-                    if let Recorded::Linear(node) = edge {
-                        into.push(node.into_owned());
-                    }
+        match &mut self.source {
+            Source::Leaf(..) => {}
+            Source::Operation(recorded) => {
+                while let Some(operand) = recorded.operands.pop() {
+                    into.push(operand);
                 }
             }
-            Step::Result(..) => {
-                let leaf = Step::Leaf(Mutex::new(None));
-                if let Step::Result(of, _) = std::mem::replace(&mut self.step, leaf) {
+            Source::Result(_, _, meta) => {
+                let leaf = Source::Leaf(meta.clone(), Mutex::new(None));
+                if let Source::Result(of, ..) = std::mem::replace(&mut self.source, leaf) {
                     into.push(of);
                 }
             }
-            Step::Function(applied) => applied.take_nodes(into),
+            Source::Function(applied, _) => applied.take_nodes(into),
         }
     }
 }

@@ -1,18 +1,16 @@
-//! The backward sweep: from results to leaves, each step transposed once.
+//! The backward sweep: from results to leaves, each operation turned around once.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use smallvec::SmallVec;
-use tenferro_ops::{
-    Build, Builder, Described,
-    derivative::{self, Place},
-};
-use tenferro_tensor::{Primitive, Result};
+use tenferro_ops::{Described, Meta, stretching};
+use tenferro_tensor::{Elementwise, Primitive, Result};
 
 use crate::{
     Autodiff, Variable,
-    node::{Node, Step},
-    recorder::{Recorded, Recorder},
+    known::Known,
+    node::{Node, Recorded, Source},
+    plan::apply,
     variable::check_like,
 };
 
@@ -35,13 +33,13 @@ pub(super) fn leaves(
 ) -> Result<Leaves> {
     let mut sweep = Sweep { autodiff, near: SmallVec::new(), far: BTreeMap::new() };
     for (node, seed) in seeds {
-        sweep.reach(node, 0, seed.into())?;
+        sweep.reach(&node, 0, seed.into())?;
     }
     sweep.run()
 }
 
 /// A gradient on its way.
-type Gradient = Recorded<'static>;
+type Gradient = Known<'static>;
 
 /// The gradients that have reached a node: one, or one for each result of a function.
 type Gradients = SmallVec<[Option<Gradient>; 1]>;
@@ -63,57 +61,62 @@ struct Sweep<'a> {
 
 type Reached = (Arc<Node>, Gradients);
 
+const ADD: Primitive = Primitive::Elementwise(Elementwise::Add);
+
 impl Sweep<'_> {
     /// Passes all gradients on until they have reached the leaves.
     fn run(&mut self) -> Result<Leaves> {
         let mut leaves = Leaves::new();
         while let Some((node, mut gradients)) = self.pop() {
-            match node.step() {
-                Step::Function(applied) => {
-                    let gradients: Vec<Option<Variable>> = gradients
-                        .iter()
-                        .map(|gradient| Some(gradient.as_ref()?.to_variable(self.autodiff)))
-                        .collect();
-                    for (parent, gradient) in applied.pulled_back(gradients)? {
-                        self.reach(parent, 0, gradient.into())?;
-                    }
+            if let Source::Function(applied, _) = node.source() {
+                let gradients: Vec<Option<Variable>> = gradients
+                    .into_iter()
+                    .map(|gradient| Some(gradient?.into_variable(self.autodiff)))
+                    .collect();
+                for (parent, gradient) in applied.pulled_back(gradients)? {
+                    self.reach(&parent, 0, gradient.into())?;
                 }
-                step => {
-                    let gradient = gradients.pop().flatten().expect("invariant: its one gradient");
-                    let gradient = self.whole(&node, gradient)?;
-                    match step {
-                        Step::Linear(primitive, edges) => {
-                            self.turn_around(primitive, edges, &gradient)?;
-                        }
-                        Step::Result(of, place) => self.reach(Arc::clone(of), *place, gradient)?,
-                        Step::Leaf(_) | Step::Function(_) => {
-                            let gradient = gradient.to_variable(self.autodiff);
-                            leaves.push((node, gradient));
-                        }
-                    }
+                continue;
+            }
+            let gradient = gradients.pop().flatten().expect("invariant: its one gradient");
+            let gradient = self.seen(&node, gradient)?;
+            match node.source() {
+                Source::Operation(recorded) => self.turn_around(recorded, gradient)?,
+                Source::Result(of, place, _) => self.reach(of, *place, gradient)?,
+                Source::Leaf(..) | Source::Function(..) => {
+                    let gradient = gradient.into_variable(self.autodiff);
+                    leaves.push((node, gradient));
                 }
             }
         }
         Ok(leaves)
     }
 
-    /// The gradient of a node after its hooks; one that is the same along axes is stretched where the step does not do
-    /// that.
-    fn whole(&self, node: &Node, mut gradient: Gradient) -> Result<Gradient> {
-        let shape = &node.meta().shape;
-        if gradient.shape() != shape {
-            if node.takes_narrow() {
+    /// The gradient of a node after its hooks. One that is the same along axes is stretched, unless nobody sees it and the
+    /// operation does not need that.
+    fn seen(&self, node: &Node, mut gradient: Gradient) -> Result<Gradient> {
+        let meta = node.meta();
+        if *gradient.shape() != meta.shape {
+            if let Source::Operation(recorded) = node.source()
+                && recorded.plan.takes_narrow
+                && !node.has_hooks()
+            {
                 return Ok(gradient);
             }
-            gradient = Recorder { autodiff: self.autodiff }.stretch(&gradient, shape)?.into_owned();
+            gradient = self.stretched(gradient, meta)?;
         }
         for hook in node.hooks() {
-            let seen = hook.call(&gradient.to_variable(self.autodiff))?;
+            let seen = hook.call(&gradient.into_variable(self.autodiff))?;
             // A hook may have made something else of it.
-            check_like("gradient", node.meta(), &seen)?;
+            check_like("gradient", meta, &seen)?;
             gradient = seen.into();
         }
         Ok(gradient)
+    }
+
+    fn stretched(&self, gradient: Gradient, meta: &Meta) -> Result<Gradient> {
+        let stretching = stretching(gradient.shape().rank(), &meta.shape);
+        apply(self.autodiff, &stretching, &[&gradient])
     }
 
     /// Takes the last node.
@@ -122,26 +125,26 @@ impl Sweep<'_> {
     }
 
     /// Adds a gradient to those of a node.
-    fn reach(&mut self, node: Arc<Node>, place: usize, gradient: Gradient) -> Result<()> {
-        let mut recorder = Recorder { autodiff: self.autodiff };
+    fn reach(&mut self, node: &Arc<Node>, place: usize, gradient: Gradient) -> Result<()> {
+        let autodiff = self.autodiff;
         let (_, gradients) = self.reached(node);
         while gradients.len() <= place {
             gradients.push(None);
         }
         let sum = match gradients[place].take() {
             None => gradient,
-            Some(before) => recorder.add(&before, &gradient)?.into_owned(),
+            Some(before) => apply(autodiff, &ADD, &[&before, &gradient])?,
         };
         gradients[place] = Some(sum);
         Ok(())
     }
 
     /// What has reached a node, which has its place among the others then.
-    fn reached(&mut self, node: Arc<Node>) -> &mut Reached {
+    fn reached(&mut self, node: &Arc<Node>) -> &mut Reached {
         let number = node.number();
         let is_far = self.far.last_key_value().is_some_and(|(last, _)| number <= *last);
         if is_far {
-            return self.far.entry(number).or_insert_with(|| (node, Gradients::new()));
+            return self.far.entry(number).or_insert_with(|| (Arc::clone(node), Gradients::new()));
         }
         // What was reached just now is mostly among the last.
         let before = self.near.iter().rposition(|(other, _)| other.number() <= number);
@@ -151,37 +154,24 @@ impl Sweep<'_> {
         };
         if self.near.len() == NEAR {
             if place == 0 {
-                return self.far.entry(number).or_insert_with(|| (node, Gradients::new()));
+                return self
+                    .far
+                    .entry(number)
+                    .or_insert_with(|| (Arc::clone(node), Gradients::new()));
             }
             let first = self.near.remove(0);
             self.far.insert(first.0.number(), first);
             place -= 1;
         }
-        self.near.insert(place, (node, Gradients::new()));
+        self.near.insert(place, (Arc::clone(node), Gradients::new()));
         &mut self.near[place]
     }
 
-    /// Passes a gradient on to the operands of a linear step.
-    fn turn_around(
-        &mut self,
-        primitive: &Primitive,
-        edges: &[Recorded<'static>],
-        gradient: &Gradient,
-    ) -> Result<()> {
-        let mut places: SmallVec<[Place<'_, Recorded<'_>>; 3]> = SmallVec::new();
-        for edge in edges {
-            places.push(match edge {
-                Recorded::Linear(node) => Place::Linear(node.meta()),
-                known => Place::Known(known),
-            });
-        }
-        let mut recorder = Recorder { autodiff: self.autodiff };
-        let cotangents = derivative::transpose_narrow(&mut recorder, primitive, &places, gradient)?;
-        for (edge, cotangent) in edges.iter().zip(cotangents) {
-            if let (Recorded::Linear(node), Some(cotangent)) = (edge, cotangent) {
-                self.reach(Arc::clone(node), 0, cotangent.into_owned())?;
-            }
-        }
-        Ok(())
+    /// Passes a gradient on to the operands of an operation.
+    fn turn_around(&mut self, recorded: &Recorded, gradient: Gradient) -> Result<()> {
+        let Recorded { plan, operands, kept } = recorded;
+        plan.turn_around(self.autodiff, kept, &gradient, |operand, gradient| {
+            self.reach(&operands[operand], 0, gradient)
+        })
     }
 }

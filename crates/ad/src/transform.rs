@@ -83,7 +83,7 @@ pub fn vjp(
     let leaves: Vec<Variable> = inputs.iter().map(|&x| leaf(x, level)).collect();
     let traced = f(&leaves)?;
     let nodes = |variables: &[Variable]| {
-        variables.iter().map(|x| (node(x, level), x.below(level))).collect::<Vec<_>>()
+        variables.iter().map(|x| (node(x, level).cloned(), x.below(level))).collect::<Vec<_>>()
     };
     let pullback = Pullback { inputs: nodes(&leaves), outputs: nodes(&traced) };
     let outputs = pullback.outputs.iter().map(|(_, output)| output.clone()).collect();
@@ -185,7 +185,7 @@ pub fn value_and_grads(
     let loss = f(&leaves)?;
     check_loss(OP, &loss)?;
     let value = loss.below(level);
-    let root = node(&loss, level);
+    let root = node(&loss, level).cloned();
     // What only the graph kept alive is freed while the sweep passes.
     drop(loss);
     let found = match root {
@@ -197,7 +197,7 @@ pub fn value_and_grads(
     };
     let gradients = leaves.iter().map(|leaf| {
         let own = node(leaf, level).expect("invariant: an operand of floats is a leaf");
-        let found = found.iter().find(|(node, _)| Arc::ptr_eq(node, &own));
+        let found = found.iter().find(|(node, _)| Arc::ptr_eq(node, own));
         found.map_or_else(|| zeros_like(leaf), |(_, gradient)| Ok(gradient.clone()))
     });
     Ok((value, gradients.collect::<Result<_>>()?))

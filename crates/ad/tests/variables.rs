@@ -57,6 +57,33 @@ fn sweeps_of_several_threads_add_up() {
 }
 
 #[test]
+fn operations_that_differ_in_shape_dtype_or_what_moves_have_derivatives_of_their_own() {
+    let column = ad().constant(real(&[2], &[3.0, 5.0]));
+    let number = ad().constant(real(&[1], &[7.0]));
+    let single = ad().constant(Tensor::from_vec_col_major([2], vec![2.0_f32, 4.0]).unwrap());
+    let product = |lhs: &Variable, rhs: &Variable| total(&lhs.mul(rhs)?);
+    // Twice, so that each meets those of the others.
+    for _ in 0..2 {
+        assert_eq!(values(&grad(|x| product(x, &number), &column).unwrap()), [7.0, 7.0]);
+        assert_eq!(values(&grad(|x| product(&number, x), &column).unwrap()), [7.0, 7.0]);
+        assert_eq!(values(&grad(|x| product(&column, x), &number).unwrap()), [8.0]);
+        assert_eq!(values(&grad(|x| product(x, x), &column).unwrap()), [6.0, 10.0]);
+        assert_eq!(values(&grad(|x| product(x, x), &number).unwrap()), [14.0]);
+        let gradient = grad(|x| product(x, x), &single).unwrap();
+        assert_eq!(gradient.value().as_slice::<f32>().unwrap(), [4.0, 8.0]);
+    }
+}
+
+#[test]
+fn more_shapes_than_plans_are_kept_for_have_gradients() {
+    for extent in (1..1500).chain([1, 2]) {
+        let x = ad().constant(real(&[extent], &vec![0.5; extent]));
+        let gradient = grad(|x| total(&x.mul(x)?), &x).unwrap();
+        assert_eq!(values(&gradient), vec![1.0; extent]);
+    }
+}
+
+#[test]
 fn only_real_scalars_are_losses() {
     let x = ad().variable(real(&[2], &[1.0, 2.0])).unwrap();
     let error = x.clone().backward().unwrap_err();

@@ -242,7 +242,8 @@ impl<'a, V: Vocabulary + ?Sized> Builder for Eager<'a, V> {
 }
 
 /// The primitive that stretches a value of `rank` axes to `extents` from the right.
-pub(super) fn stretching(rank: usize, extents: &[usize]) -> Primitive {
+#[must_use]
+pub fn stretching(rank: usize, extents: &[usize]) -> Primitive {
     let missing = extents.len().saturating_sub(rank);
     let axes: Indices = (missing..missing + rank).collect();
     Structural::BroadcastInDim { extents: extents.into(), axes }.into()

@@ -33,7 +33,7 @@ mod running_index;
 pub mod scalar;
 mod writer;
 
-pub use builder::{Build, Builder, Eager, Lent};
+pub use builder::{Build, Builder, Eager, Lent, stretching};
 pub use composite::{TensorComposite, TensorRanking};
 pub use destination::{accumulate_into, check_destination, check_scale, copy_into, scale_into};
 pub use engine::{Engine, Input, Inputs, LaneJob, Scale};
