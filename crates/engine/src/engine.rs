@@ -55,10 +55,28 @@ impl CpuEngine {
     ///
     /// # Errors
     /// What the primitive refuses, and what the domain refuses.
-    // Compiled once, with all that a small operation needs in it; the methods of the vocabulary call it.
+    // Compiled once, with all that a small operation needs in it and nothing else; the methods of the vocabulary call it.
     #[inline(never)]
     pub fn apply(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor> {
         let ready = kernel::Ready::find(primitive, inputs);
+        if let Some(ready) = ready {
+            match self.domain.run_briefly(|| self.run_ready(ready, inputs)) {
+                Ok(Some(Some(result))) => return Ok(result),
+                Ok(_) => {}
+                Err(error) => return refusal(primitive, error),
+            }
+        }
+        self.apply_any(ready, primitive, inputs)
+    }
+
+    /// The same, in whatever way it has to be admitted.
+    #[inline(never)]
+    fn apply_any(
+        &self,
+        ready: Option<&kernel::Ready>,
+        primitive: &Primitive,
+        inputs: &[Operand<'_>],
+    ) -> Result<Tensor> {
         let breadth = match ready {
             Some(_) => Breadth::Narrow,
             None => self.breadth(primitive, inputs),
@@ -243,6 +261,11 @@ impl CpuEngine {
     pub(super) fn grant<'g>(&'g self, workers: &'g dyn Workers) -> Grant<'g> {
         Grant::new(workers, &self.pool, &self.providers)
     }
+}
+
+#[cold]
+fn refusal(primitive: &Primitive, error: tenferro_scope::Error) -> Result<Tensor> {
+    Err(refused(primitive.name(), error))
 }
 
 fn breadth(primitive: &Primitive, inputs: &[Operand<'_>]) -> Breadth {

@@ -77,6 +77,12 @@ pub(super) fn mark_worker(identity: RuntimeIdentity) {
     WORKER.set(Some(identity));
 }
 
+/// Whether this thread is no worker of a managed pool.
+#[inline]
+pub(super) fn is_no_worker() -> bool {
+    WORKER.get().is_none()
+}
+
 /// Refuses what a managed worker may not do.
 pub(super) fn refuse_worker() -> Result<()> {
     match WORKER.get() {
@@ -136,6 +142,13 @@ pub(super) fn take_permit() -> Option<ResourcePermit> {
 /// What the kept permit says; `None` outside of scopes and installations.
 pub(super) fn with_permit<R>(ask: impl FnOnce(&ResourcePermit) -> R) -> Option<R> {
     PERMIT.with(|kept| kept.borrow().as_ref().map(ask))
+}
+
+/// Uses the kept permit for something that asks nothing of this thread's context; `None` outside of scopes and
+/// installations. Compiled into its caller, as `try_with` is and `with` is not.
+#[inline(always)]
+pub(super) fn with_own_permit<R>(using: impl FnOnce(&ResourcePermit) -> R) -> Option<R> {
+    PERMIT.try_with(|kept| kept.try_borrow().ok()?.as_ref().map(using)).ok()?
 }
 
 /// Starts the next operation of the scope open here, on up to `width` CPUs: how many it has got.

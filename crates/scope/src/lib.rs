@@ -11,6 +11,7 @@
 
 mod admission;
 mod audit;
+mod brief;
 mod context;
 mod domain;
 mod error;

@@ -2,12 +2,15 @@
 //!
 //! A span begins after the CPUs have come and ends before they go, on the thread that holds them.
 
-pub(super) use told::{Told, held, operation};
+pub(super) use told::{ARE_TOLD, Told, held, operation};
 
 #[cfg(feature = "tracing")]
 mod told {
     use tenferro_arbiter::{ExecutionOwner, ResourcePermit};
     use tracing::{field::display, span::EnteredSpan};
+
+    /// Whether anybody is told.
+    pub(crate) const ARE_TOLD: bool = true;
 
     /// A span that ends when this is dropped.
     pub(crate) type Told = EnteredSpan;
@@ -28,6 +31,9 @@ mod told {
 #[cfg(not(feature = "tracing"))]
 mod told {
     use tenferro_arbiter::{ExecutionOwner, ResourcePermit};
+
+    /// Whether anybody is told.
+    pub(crate) const ARE_TOLD: bool = false;
 
     /// Nobody is told.
     pub(crate) struct Told;

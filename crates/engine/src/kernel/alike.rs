@@ -34,7 +34,8 @@ static READY: [[OnceLock<Option<Ready>>; DType::ALL.len()]; ROWS] =
 /// Whether an operand is dense and has the dtype and shape of another.
 #[inline(always)]
 fn is_like(x: &Operand<'_>, y: &Operand<'_>) -> bool {
-    x.dtype() == y.dtype() && y.strides().is_none() && x.shape() == y.shape()
+    // Of the shapes, not of references to them: that comparison is not inlined.
+    x.dtype() == y.dtype() && y.strides().is_none() && *x.shape() == *y.shape()
 }
 
 #[inline(never)]
