@@ -26,7 +26,6 @@
 #![forbid(unsafe_code)]
 
 mod contender;
-mod data;
 mod error;
 mod family;
 mod measurement;
@@ -41,7 +40,6 @@ mod statistics;
 mod suite;
 
 pub use contender::{Case, Contender};
-pub use data::{extents, scattered, size};
 pub use error::Error;
 pub use family::Family;
 pub use measurement::{Measurement, Series, measure};
@@ -52,3 +50,4 @@ pub use row::Row;
 pub use rows::read_rows;
 pub use scoped::{scoped, scoped_over};
 pub use suite::Suite;
+pub use tenferro_bench_worker::{extents, scattered, size};

@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::io;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
-use tenferro_bench_worker::{Movement, Operation, serve};
+use tenferro_bench_worker::{Movement, Operation, extents, range, scattered, serve};
 
 fn main() -> io::Result<()> {
     serve("candle", "0.11", |task| {
@@ -31,11 +31,6 @@ fn main() -> io::Result<()> {
         // A case that candle refuses is one that it does not have.
         made.ok().flatten()
     })
-}
-
-/// The numbers of the suites, see `scattered` in `benches/src/data.rs`.
-fn scattered(n: usize, low: f64, high: f64) -> Vec<f64> {
-    (0..n).map(|at| low + (high - low) * (at as f64 * 0.618_033_988_749_894_9).fract()).collect()
 }
 
 /// The operation, once it was seen to work.
@@ -71,13 +66,7 @@ fn elementwise(name: &str, dtype: &str) -> Result<Option<Operation>> {
         "f32" => (DType::F32, DType::F64),
         _ => return Ok(None),
     };
-    let (low, high) = match name {
-        "exp" | "sin" => (-8.0, 8.0),
-        "tanh" => (-4.0, 4.0),
-        "erf" => (-3.0, 3.0),
-        "log" => (0.001, 1000.0),
-        _ => (-1000.0, 1000.0),
-    };
+    let (low, high) = range(name);
     let x = vector(SIZE, low, high)?.to_dtype(own)?;
     let reversed: Vec<f64> = scattered(SIZE, low, high).into_iter().rev().collect();
     let y = Tensor::from_vec(reversed, SIZE, &Device::Cpu)?.to_dtype(own)?;
@@ -159,14 +148,9 @@ fn cross_entropy(
     })
 }
 
-/// The extents in a case's name.
-fn extents(size: &str) -> Option<Vec<usize>> {
-    size.split('x').map(|word| word.parse().ok()).collect()
-}
-
 /// A column-major tensor is a row-major one of reversed extents here.
-fn reduce(name: &str, axis: &str, extents: &str) -> Result<Option<Operation>> {
-    let mut shape: Vec<usize> = extents.split('x').filter_map(|word| word.parse().ok()).collect();
+fn reduce(name: &str, axis: &str, size: &str) -> Result<Option<Operation>> {
+    let Some(mut shape) = extents(size) else { return Ok(None) };
     shape.reverse();
     let axis: Option<usize> = axis.strip_prefix("axis").and_then(|word| word.parse().ok());
     let Some(axis) = axis.and_then(|axis| (shape.len() - 1).checked_sub(axis)) else {
@@ -185,18 +169,8 @@ fn reduce(name: &str, axis: &str, extents: &str) -> Result<Option<Operation>> {
 
 /// A permuted view made contiguous; sources with strides of their own are not candle's.
 fn permute(movement: &Movement) -> Result<Option<Operation>> {
-    const LARGEST: usize = 1 << 27;
-    let Movement { shape, strides, permutation } = movement;
-    let count: usize = shape.iter().product();
-    let mut stride = 1;
-    let dense = shape.iter().zip(strides).all(|(extent, &given)| {
-        let own = stride;
-        stride *= extent;
-        given == own.cast_signed()
-    });
-    if !dense || count > LARGEST {
-        return Ok(None);
-    }
+    let Some(count) = movement.dense() else { return Ok(None) };
+    let Movement { shape, permutation, .. } = movement;
     let reversed: Vec<usize> = shape.iter().rev().copied().collect();
     let order: Vec<usize> = permutation.iter().rev().map(|&axis| shape.len() - 1 - axis).collect();
     let x = Tensor::from_vec(scattered(count, -1.0, 1.0), reversed, &Device::Cpu)?;

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::hint::black_box;
 use std::io;
 
-use tenferro_bench_worker::{Movement, Operation, Task, serve, time};
+use tenferro_bench_worker::{Movement, Operation, Task, extents, range, scattered, serve, time};
 use tenferro_tensor::{
     CompareDir, DType, Tensor, TensorAnalytic, TensorElementwise, TensorRead, TensorReduction,
     TensorStructural,
@@ -52,20 +52,21 @@ pub(crate) fn serve_release<E: Release>(name: &str, version: &str) -> io::Result
 fn prepare<E: Release>(task: &Task) -> Result<Option<Operation>> {
     let words: Vec<&str> = task.case.split('/').collect();
     let engine = E::with_threads(task.threads)?;
-    match (task.suite.as_str(), &words[..]) {
-        ("small", [place, name, "f64", size]) => small(engine, place, name, size),
-        ("elementwise", [name, "f64", size]) => {
-            elementwise(engine, name, size, [DType::F64, DType::F32])
+    let shape = words.last().and_then(|size| extents(size));
+    match (task.suite.as_str(), &words[..], shape) {
+        ("small", [place, name, "f64", _], Some(shape)) => small(engine, place, name, &shape),
+        ("elementwise", [name, "f64", _], Some(shape)) => {
+            elementwise(engine, name, &shape, [DType::F64, DType::F32])
         }
-        ("elementwise", [name, "f32", size]) => {
-            elementwise(engine, name, size, [DType::F32, DType::F64])
+        ("elementwise", [name, "f32", _], Some(shape)) => {
+            elementwise(engine, name, &shape, [DType::F32, DType::F64])
         }
-        ("reduce", [name, axis, "f64", size]) => reduce(engine, name, axis, size),
-        ("permute", _) => match &task.movement {
+        ("reduce", [name, axis, "f64", _], Some(shape)) => reduce(engine, name, axis, &shape),
+        ("ad", ["eager", "mlp", "f64", _], Some(shape)) => network(engine, &shape),
+        ("permute", ..) => match &task.movement {
             Some(movement) => permute(engine, movement.clone()),
             None => Ok(None),
         },
-        ("ad", ["eager", "mlp", "f64", size]) => network(engine, size),
         _ => Ok(None),
     }
 }
@@ -84,27 +85,22 @@ pub(crate) fn repeat<E: Release, R, X: Error + Send + 'static>(
     })))
 }
 
-/// The extents in a case's name.
-fn extents(size: &str) -> Vec<usize> {
-    size.split('x')
-        .filter_map(|word| word.parse::<f64>().ok())
-        .map(|extent| extent as usize)
-        .collect()
-}
-
-/// The numbers of the suites, see `scattered` in `benches/src/data.rs`.
-fn scattered(shape: Vec<usize>, low: f64, high: f64) -> TensorResult {
-    let count: usize = shape.iter().product();
-    let number = |at: usize| low + (high - low) * (at as f64 * 0.618_033_988_749_894_9).fract();
-    Tensor::from_vec_col_major(shape, (0..count).map(number).collect())
+/// A tensor of the suites' numbers.
+fn tensor(shape: &[usize], low: f64, high: f64) -> TensorResult {
+    Tensor::from_vec_col_major(shape.to_vec(), scattered(shape.iter().product(), low, high))
 }
 
 fn read(x: &Tensor) -> TensorRead<'_> {
     TensorRead::from_tensor(black_box(x))
 }
 
-fn small<E: Release>(engine: E, place: &str, name: &str, size: &str) -> Result<Option<Operation>> {
-    let [x, y] = [-1.0, 0.0].map(|low| scattered(extents(size), low, 1.0));
+fn small<E: Release>(
+    engine: E,
+    place: &str,
+    name: &str,
+    shape: &[usize],
+) -> Result<Option<Operation>> {
+    let [x, y] = [-1.0, 0.0].map(|low| tensor(shape, low, 1.0));
     let (x, y) = (x?, y?);
     match (place, name) {
         ("standalone", "add") => engine.standalone_add(x, y),
@@ -126,7 +122,7 @@ fn small<E: Release>(engine: E, place: &str, name: &str, size: &str) -> Result<O
 fn elementwise<E: Release>(
     mut engine: E,
     name: &str,
-    size: &str,
+    shape: &[usize],
     [own, other]: [DType; 2],
 ) -> Result<Option<Operation>> {
     let function: Option<Unary<E>> = match name {
@@ -137,16 +133,10 @@ fn elementwise<E: Release>(
         "erf" => E::ERF,
         _ => None,
     };
-    let (low, high) = match name {
-        "exp" | "sin" => (-8.0, 8.0),
-        "tanh" => (-4.0, 4.0),
-        "erf" => (-3.0, 3.0),
-        "log" => (0.001, 1000.0),
-        _ => (-1000.0, 1000.0),
-    };
+    let (low, high) = range(name);
     let mut operand = |low, high| match own {
-        DType::F64 => scattered(extents(size), low, high),
-        _ => engine.cast(&scattered(extents(size), low, high)?, own),
+        DType::F64 => tensor(shape, low, high),
+        _ => engine.cast(&tensor(shape, low, high)?, own),
     };
     let x = operand(low, high)?;
     if let Some(function) = function {
@@ -164,7 +154,12 @@ fn elementwise<E: Release>(
     }
 }
 
-fn reduce<E: Release>(engine: E, name: &str, axis: &str, size: &str) -> Result<Option<Operation>> {
+fn reduce<E: Release>(
+    engine: E,
+    name: &str,
+    axis: &str,
+    shape: &[usize],
+) -> Result<Option<Operation>> {
     let reduction: Reduction<E> = match name {
         "sum" => E::reduce_sum_read,
         "prod" => E::reduce_prod_read,
@@ -174,37 +169,28 @@ fn reduce<E: Release>(engine: E, name: &str, axis: &str, size: &str) -> Result<O
     let Some(axis) = axis.strip_prefix("axis").and_then(|word| word.parse().ok()) else {
         return Ok(None);
     };
-    let x = scattered(extents(size), 0.75, 1.25)?;
+    let x = tensor(shape, 0.75, 1.25)?;
     repeat(engine, move |engine: &mut E| reduction(engine, read(&x), &[axis]))
 }
 
 /// A permuted tensor; sources with strides of their own are left to others.
 fn permute<E: Release>(engine: E, movement: Movement) -> Result<Option<Operation>> {
-    const LARGEST: usize = 1 << 27;
-    let Movement { shape, strides, permutation } = movement;
-    let count: usize = shape.iter().product();
-    let mut stride = 1;
-    let dense = shape.iter().zip(&strides).all(|(extent, &given)| {
-        let own = stride;
-        stride *= extent;
-        given == own.cast_signed()
-    });
-    if !dense || count > LARGEST {
+    if movement.dense().is_none() {
         return Ok(None);
     }
-    let x = scattered(shape, -1.0, 1.0)?;
-    repeat(engine, move |engine: &mut E| engine.transpose_read(read(&x), &permutation))
+    let x = tensor(&movement.shape, -1.0, 1.0)?;
+    repeat(engine, move |engine: &mut E| engine.transpose_read(read(&x), &movement.permutation))
 }
 
 /// The small network of the suite: square weights, and as many columns of `x` as the size says.
-fn network<E: Release>(engine: E, size: &str) -> Result<Option<Operation>> {
-    let (n, columns) = match extents(size)[..] {
+fn network<E: Release>(engine: E, shape: &[usize]) -> Result<Option<Operation>> {
+    let (n, columns) = match *shape {
         [n] => (n, 1),
         [n, columns] => (n, columns),
         _ => return Ok(None),
     };
     let scale = 1.0 / n as f64;
-    let w1 = scattered(vec![n, n], -scale, 3.0 * scale)?;
-    let w2 = scattered(vec![n, n], -2.0 * scale, 2.0 * scale)?;
-    engine.network_gradients([w1, w2], scattered(vec![n, columns], -1.0, 1.0)?)
+    let w1 = tensor(&[n, n], -scale, 3.0 * scale)?;
+    let w2 = tensor(&[n, n], -2.0 * scale, 2.0 * scale)?;
+    engine.network_gradients([w1, w2], tensor(&[n, columns], -1.0, 1.0)?)
 }

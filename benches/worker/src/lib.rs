@@ -13,15 +13,20 @@
 //! | `"release"` | `"released"`: the case's memory is free again |
 //! | any | `{"failed": "why"}` |
 //!
-//! This crate is the peer's half for peers in Rust, see [`serve`], and the words for both.
+//! This crate is the peer's half for peers in Rust, see [`serve`], and the words for both, with
+//! what the suites' inputs are made of.
 
 #![forbid(unsafe_code)]
+
+mod data;
 
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+
+pub use data::{extents, range, scattered, size};
 
 /// What a suite asks of a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +84,22 @@ pub struct Movement {
     pub strides: Vec<isize>,
     /// Axis `k` of the result is axis `permutation[k]` of the source.
     pub permutation: Vec<usize>,
+}
+
+impl Movement {
+    /// How many elements are moved, unless the source has strides of its own, for which many a library has no
+    /// tensor, or leaves no room for everyone's copies.
+    pub fn dense(&self) -> Option<usize> {
+        const LARGEST: usize = 1 << 27;
+        let mut count = 1_usize;
+        for (extent, &stride) in self.shape.iter().zip(&self.strides) {
+            if stride != count.cast_signed() {
+                return None;
+            }
+            count *= extent;
+        }
+        (count <= LARGEST).then_some(count)
+    }
 }
 
 /// An operation that a peer repeats; its inputs are in it.

@@ -38,6 +38,19 @@ fn requests_and_replies_are_written_as_the_other_languages_read_them() {
 }
 
 #[test]
+fn a_movement_of_a_dense_source_says_how_many_elements_it_moves() {
+    let of = |shape: &[usize], strides: &[isize]| {
+        let (shape, strides) = (shape.to_vec(), strides.to_vec());
+        Movement { permutation: (0..shape.len()).rev().collect(), shape, strides }.dense()
+    };
+    assert_eq!((of(&[2, 3], &[1, 2]), of(&[], &[])), (Some(6), Some(1)));
+    for strides in [[3, 1], [1, 4], [-1, 2]] {
+        assert_eq!(of(&[2, 3], &strides), None);
+    }
+    assert_eq!(of(&[1 << 14, 1 << 14], &[1, 1 << 14]), None);
+}
+
+#[test]
 fn a_peer_prepares_samples_and_releases() {
     let requests = [
         Request::Sample(1),

@@ -20,6 +20,17 @@ pub fn extents(word: &str) -> Option<Vec<usize>> {
     word.split('x').map(size).collect()
 }
 
+/// The range on which the suite `elementwise` calls a function: where it does its whole work.
+pub fn range(function: &str) -> (f64, f64) {
+    match function {
+        "exp" | "sin" => (-8.0, 8.0),
+        "tanh" => (-4.0, 4.0),
+        "erf" => (-3.0, 3.0),
+        "log" => (0.001, 1000.0),
+        _ => (-1000.0, 1000.0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
