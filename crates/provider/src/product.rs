@@ -38,6 +38,8 @@ pub struct Product<'a> {
     out: Matrix,
     lhs_conjugation: Conjugation,
     rhs_conjugation: Conjugation,
+    /// What the four fields around this say together, so that the smallest products need not ask each.
+    plain: bool,
     alpha: Factor,
     beta: Factor,
     /// Two shared borrows and a unique one of plain elements.
@@ -121,6 +123,7 @@ impl<'a> Product<'a> {
             out,
             lhs_conjugation: Conjugation::Plain,
             rhs_conjugation: Conjugation::Plain,
+            plain: true,
             alpha: Factor::ONE,
             beta: Factor::ZERO,
             operands: PhantomData,
@@ -163,7 +166,7 @@ impl<'a> Product<'a> {
 
     /// The product added to what the output holds.
     pub(super) fn adding(self) -> Self {
-        Self { beta: Factor::ONE, ..self }
+        Self { beta: Factor::ONE, plain: false, ..self }
     }
 
     /// All three matrices: lhs, rhs and out.
@@ -178,6 +181,7 @@ impl<'a> Product<'a> {
         if self.dtype().is_complex() {
             self.lhs_conjugation = lhs;
             self.rhs_conjugation = rhs;
+            self.plain = self.says_nothing();
         }
         self
     }
@@ -188,7 +192,16 @@ impl<'a> Product<'a> {
     ///
     /// # Errors
     /// [`Error::Factor`] if the dtype cannot hold a factor, such as 0.5 in an integer.
-    pub fn scaled(mut self, alpha: Factor, beta: Factor) -> Result<Self, Error> {
+    #[inline]
+    pub fn scaled(self, alpha: Factor, beta: Factor) -> Result<Self, Error> {
+        // What every dtype holds, and a product is made with.
+        if self.plain && alpha == Factor::ONE && beta == Factor::ZERO {
+            return Ok(self);
+        }
+        self.scaled_by(alpha, beta)
+    }
+
+    fn scaled_by(mut self, alpha: Factor, beta: Factor) -> Result<Self, Error> {
         let dtype = self.dtype();
         for (name, factor) in [("alpha", alpha), ("beta", beta)] {
             let fits = dispatch!(dtype, any T => T::from_factor(factor).is_some());
@@ -198,7 +211,20 @@ impl<'a> Product<'a> {
         }
         self.alpha = alpha;
         self.beta = beta;
+        self.plain = self.says_nothing();
         Ok(self)
+    }
+
+    fn says_nothing(&self) -> bool {
+        let conjugations = [self.lhs_conjugation, self.rhs_conjugation];
+        conjugations == [Conjugation::Plain; 2] && self.alpha.is_one() && self.beta.is_zero()
+    }
+
+    /// Whether the products are the result: nothing is conjugated, alpha is 1 and beta 0.
+    #[must_use]
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.plain
     }
 
     /// The dtype of all three operands; never bool.

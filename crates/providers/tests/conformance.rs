@@ -41,7 +41,8 @@ fn x46_what_is_composed_of_built_in_products_is_right() {
 
 #[test]
 fn x46_native_keeps_the_contract_where_it_changes_kernels() {
-    let own = [(20, 21, 22, 1), (22, 21, 20, 2), (41, 40, 39, 1)];
+    // Around the largest of plain loops, one tile and more, a left operand packed for many columns, and sums in pieces.
+    let own = [(16, 15, 17, 1), (24, 8, 21, 2), (41, 40, 39, 1), (50, 128, 20, 1), (18, 5, 530, 1)];
     let own = own.map(|(m, n, k, batch)| conformance::Extents::new(m, n, k, batch));
     let quick = conformance::Suite::quick();
     let fewer = quick.run(&Native::new()).unwrap_or_else(|failure| panic!("{failure}"));

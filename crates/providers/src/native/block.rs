@@ -61,6 +61,13 @@ pub(super) struct Block<T: Number> {
 }
 
 impl<T: Number> Block<T> {
+    /// Whether the product is the result: nothing is conjugated or scaled, and nothing is added.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.conjugation == [Conjugation::Plain; 2]
+            && matches!((self.alpha, self.beta), (Scale::One, Scale::Zero))
+    }
+
     /// The same product, transposed: `out^T = rhs^T lhs^T`.
     pub(super) fn transposed(self) -> Self {
         let [lhs, rhs] = self.conjugation;

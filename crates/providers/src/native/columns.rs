@@ -14,6 +14,14 @@ const ROWS: usize = 64;
 /// Terms that are added in one pass over a column.
 const TERMS: usize = 4;
 
+/// Multiply-add steps up to which a float's product is made here that no other kernel takes without packing: about 16 cubed.
+const FEW: usize = 1 << 12;
+
+/// Whether a block of floats is so small that packing both operands takes longer than plain loops.
+pub(super) fn fits<T: Number>(block: &Block<T>) -> bool {
+    block.m.saturating_mul(block.n).saturating_mul(block.k) <= FEW
+}
+
 /// A block whose alpha is not zero.
 pub(super) struct Columns<T: Number>(pub(super) Block<T>);
 

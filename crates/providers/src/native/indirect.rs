@@ -1,5 +1,7 @@
 //! Where there is no kernel on operands as they lie: no block fits it.
 
+use tenferro_provider::{Product, Workers};
+
 use super::block::Block;
 use crate::arithmetic::Number;
 
@@ -12,7 +14,12 @@ impl Parts for tenferro_tensor::Complex32 {}
 impl Parts for tenferro_tensor::Complex64 {}
 
 /// Nothing fits.
-pub(super) fn fits<T: Parts>(_: &Block<T>) -> bool {
+pub(super) fn fits<T: Parts>(_: &Block<T>, _: usize) -> bool {
+    false
+}
+
+/// No request is computed here.
+pub(super) fn plain<T: Parts>(_: &mut Product<'_>, _: &dyn Workers) -> bool {
     false
 }
 

@@ -4,10 +4,19 @@
 //! other way round than BLAS does.
 
 use gemm::Parallelism;
-use tenferro_tensor::Conjugation;
+use tenferro_tensor::{Conjugation, Scalar};
 
-use super::{block::Block, small::factor};
+use super::block::Block;
 use crate::arithmetic::{Number, Scale};
+
+/// The factor of a scale. A zero factor keeps what it scales from being read.
+fn factor<T: Number<Sum = T>>(scale: Scale<T>) -> T {
+    match scale {
+        Scale::Zero => T::default(),
+        Scale::One => <T as Scalar>::ONE,
+        Scale::By(factor) => factor,
+    }
+}
 
 /// Computes a block of one of the four dtypes that the crate has: f32, f64 and their complex numbers.
 pub(super) fn product<T: Number<Sum = T>>(block: Block<T>) {

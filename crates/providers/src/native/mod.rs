@@ -1,11 +1,10 @@
 //! The embedded provider: pure Rust, every number dtype, always there.
 //!
 //! A request is cut for the threads that there are (`grid`); each piece is computed on one of them, in a way that is chosen
-//! for the whole. Floats and complex numbers go to
-//! our own kernel on operands as they lie (`direct`), where there is none to the crate `nano-gemm` (`small`), and if they
-//! are worth packing to the crate `gemm` (`large`); 16-bit floats and integers to our own (`columns`);
-//! a float's product with a vector to `vector`. The caller's workers are the only threads. All of this folder's unsafe
-//! code relies on one promise: a block's addresses are valid.
+//! for the whole. Floats and complex numbers go to our own kernel on operands as they lie (`direct`), and if they are worth
+//! packing to the crate `gemm` (`large`); 16-bit floats, integers, and small outputs without rows or columns in one piece to
+//! plain loops (`columns`); a float's product with a vector to `vector`. The caller's workers are the only threads. All of
+//! this folder's unsafe code relies on one promise: a block's addresses are valid.
 
 mod block;
 mod columns;
@@ -17,7 +16,6 @@ mod direct;
 mod grid;
 mod isa;
 mod large;
-mod small;
 mod vector;
 
 use tenferro_provider::{Capabilities, Error, Outcome, Product, Provider, Reason, Workers, lapack};
@@ -27,7 +25,6 @@ use self::{
     block::{Block, Request},
     direct::Parts,
     grid::{Grid, Piece},
-    small::Planned,
 };
 use crate::{
     arithmetic::{Number, Scale, combine},
@@ -89,7 +86,12 @@ impl Provider for Native {
 
     fn product(&self, request: &mut Product<'_>, workers: &dyn Workers) -> Result<Outcome, Error> {
         let dtype = request.dtype();
-        dispatch!(dtype, number T => { compute::<T>(request, workers); Ok(Outcome::Executed) },
+        dispatch!(dtype, number T => {
+                if !T::smallest(request, workers) {
+                    compute::<T>(request, workers);
+                }
+                Ok(Outcome::Executed)
+            },
             else Ok(Outcome::Unsupported(Reason::DType(dtype))))
     }
 
@@ -104,19 +106,27 @@ impl Provider for Native {
 
 /// A dtype with kernels.
 trait Computed: Number {
-    /// How a request is computed.
-    fn way(whole: &Block<Self>) -> Way;
+    /// How each of so many products is computed, of which this is one.
+    fn way(whole: &Block<Self>, batch: usize) -> Way;
 
     /// Computes a block that has elements, whose k and alpha are not zero.
     fn block(way: Way, block: &Block<Self>);
 
+    /// Computes a request that is small enough to be asked for first; `false` if it has to go another way.
+    #[inline(always)]
+    fn smallest(request: &mut Product<'_>, workers: &dyn Workers) -> bool {
+        let _ = (request, workers);
+        false
+    }
+
     /// Computes a block that is a whole request, in one call: the smallest take no longer than a few.
     fn whole(block: &Block<Self>) {
-        Self::block(Self::way(block), block);
+        Self::block(Self::way(block, 1), block);
     }
 }
 
 /// The whole request in elements of its dtype, `T`.
+#[inline(never)]
 fn compute<T: Computed>(product: &mut Product<'_>, workers: &dyn Workers) {
     if product.is_empty() {
         return;
@@ -131,7 +141,7 @@ fn compute<T: Computed>(product: &mut Product<'_>, workers: &dyn Workers) {
     let request = Request::<T>::new(product);
     let whole = Piece { rows: 0..m, cols: 0..n, batch: 0..batch };
     // Chosen once, so that it does not depend on how the request is cut.
-    let way = T::way(&request.block(&whole, 0));
+    let way = T::way(&request.block(&whole, 0), batch);
     let compute = |piece: &Piece| {
         for batch in piece.batch.clone() {
             let block = request.block(piece, batch);
@@ -171,7 +181,6 @@ struct Way {
 enum Kernel {
     Vector,
     Direct,
-    Small,
     Large,
     Columns,
 }
@@ -184,7 +193,7 @@ fn lies<T: Number>(block: &Block<T>) -> bool {
 
 /// The best way to compute a request of a dtype that the crates have.
 #[inline(always)]
-fn float_way<T: Planned + Parts>(whole: &Block<T>) -> Way {
+fn float_way<T: Parts>(whole: &Block<T>, batch: usize) -> Way {
     if whole.m == 1 || whole.n == 1 {
         let transposed = whole.n != 1;
         let standing = if transposed { whole.transposed() } else { *whole };
@@ -200,10 +209,10 @@ fn float_way<T: Planned + Parts>(whole: &Block<T>) -> Way {
     } else {
         whole
     };
-    let kernel = if direct::fits(block) {
+    let kernel = if direct::fits(block, batch) {
         Kernel::Direct
-    } else if small::fits(block) {
-        Kernel::Small
+    } else if columns::fits(block) {
+        Kernel::Columns
     } else {
         Kernel::Large
     };
@@ -212,7 +221,7 @@ fn float_way<T: Planned + Parts>(whole: &Block<T>) -> Way {
 
 /// Computes a block of a dtype that the crates have.
 #[inline(always)]
-fn float<T: Planned + Parts>(way: Way, block: &Block<T>) {
+fn float<T: Parts>(way: Way, block: &Block<T>) {
     let turned;
     let block = if way.transposed {
         turned = block.transposed();
@@ -223,7 +232,6 @@ fn float<T: Planned + Parts>(way: Way, block: &Block<T>) {
     match way.kernel {
         Kernel::Vector => isa::run(vector::Vector(*block)),
         Kernel::Direct => direct::product(block),
-        Kernel::Small => small::product(*block),
         Kernel::Large => large::product(*block),
         Kernel::Columns => isa::run(columns::Columns(*block)),
     }
@@ -235,16 +243,21 @@ macro_rules! computed {
     };
     (@float $ty:ty) => {
         impl Computed for $ty {
-            fn way(whole: &Block<Self>) -> Way {
-                float_way(whole)
+            fn way(whole: &Block<Self>, batch: usize) -> Way {
+                float_way(whole, batch)
             }
 
             fn block(way: Way, block: &Block<Self>) {
                 float(way, block);
             }
 
+            #[inline(always)]
+            fn smallest(request: &mut Product<'_>, workers: &dyn Workers) -> bool {
+                direct::plain::<Self>(request, workers)
+            }
+
             fn whole(block: &Block<Self>) {
-                float(float_way(block), block);
+                float(float_way(block, 1), block);
             }
         }
     };
@@ -252,7 +265,7 @@ macro_rules! computed {
     (@boolean $ty:ty) => {};
     (@$kind:ident $ty:ty) => {
         impl Computed for $ty {
-            fn way(whole: &Block<Self>) -> Way {
+            fn way(whole: &Block<Self>, _: usize) -> Way {
                 Way { transposed: lies(whole), kernel: Kernel::Columns }
             }
 

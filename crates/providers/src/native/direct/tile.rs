@@ -4,6 +4,8 @@
 //! wherever they lie. Nothing is packed. A complex column is two real ones, its real and its imaginary parts: the loop
 //! knows real numbers alone, and the parts are put together when the sums are done, which is the cheapest moment.
 
+use std::hint::black_box;
+
 use pulp::{MemMask, Simd};
 use tenferro_tensor::{Complex32, Complex64, Conjugation};
 
@@ -153,40 +155,59 @@ macro_rules! each {
     };
 }
 
-/// Where a tile is: its first row and column, counted in parts.
+/// Where a tile is: its first element in each matrix, and the steps from there. Rows of the left operand and of the output
+/// lie in one piece.
 #[derive(Clone, Copy)]
-pub(super) struct Corner {
-    pub(super) row: usize,
-    pub(super) col: usize,
+pub(super) struct Spot<'b, T: Parts> {
+    pub(super) lhs: *const T,
+    pub(super) lhs_col: isize,
+    pub(super) rhs: *const T,
+    pub(super) rhs_row: isize,
+    pub(super) rhs_col: isize,
+    pub(super) out: *mut T,
+    pub(super) out_col: isize,
+    /// The terms of each sum.
+    pub(super) k: usize,
+    /// The lanes of the last vector of rows.
+    pub(super) last: usize,
+    /// What becomes of the sums is that of this block; `None` if they are the result.
+    pub(super) finish: Option<&'b Block<T>>,
 }
 
-/// Computes `V` vectors of rows and `C` columns of parts; the last vector has `last` lanes.
+/// Columns of the right operand that are reached from the first of them.
+const NEAR: usize = 4;
+
+/// How many parts are in a vector.
+pub(super) const fn lanes<S: Simd, T: Parts>() -> usize {
+    size_of::<<T::Part as Real>::Vector<S>>() / size_of::<T::Part>()
+}
+
+/// Computes `V` vectors of rows and `C` columns of parts.
 ///
 /// # Safety
-/// The tile is inside of a valid block whose left operand and output have rows in one piece. `C` is even for complex
+/// All elements of the tile are valid for reads, those of the output for writes, and nobody else's; those are
+/// initialised if the block that says what becomes of the sums has a beta that is not zero. `C` is even for complex
 /// numbers.
 #[inline(always)]
 pub(super) unsafe fn tile<S: Simd, T: Parts, const V: usize, const C: usize>(
     simd: S,
-    block: &Block<T>,
-    corner: Corner,
-    last: usize,
+    spot: &Spot<'_, T>,
 ) {
-    let lanes = size_of::<<T::Part as Real>::Vector<S>>() / size_of::<T::Part>();
+    // A copy, which no store can change.
+    let spot = *spot;
+    let lanes = lanes::<S, T>();
     let parts = T::COUNT.cast_signed();
-    let (mask, whole) = (T::Part::first(simd, last), last == lanes);
+    let (mask, whole) = (T::Part::first(simd, spot.last), spot.last == lanes);
     let zero = T::Part::splat(simd, T::default().parts()[0]);
     let mut sums = [[zero; V]; C];
-    let mut left = block.lhs.data.cast::<T::Part>().cast_const().wrapping_add(corner.row);
-    let left_step = block.lhs.col * parts;
-    let right: [*const T::Part; C] = std::array::from_fn(|col| {
-        let col = corner.col + col;
-        let start = block.rhs.data.wrapping_offset((col / T::COUNT).cast_signed() * block.rhs.col);
-        start.cast::<T::Part>().cast_const().wrapping_add(col % T::COUNT)
-    });
-    let right_step = block.rhs.row * parts;
-    let mut offset = 0;
-    for _ in 0..block.k {
+    let mut left = spot.lhs.cast::<T::Part>();
+    let left_step = spot.lhs_col * parts;
+    // Columns are reached from two of them: from one, their addresses would be made one after the other each time.
+    let mut right = [spot.rhs; 2];
+    if C > NEAR * T::COUNT {
+        right[1] = black_box(spot.rhs.wrapping_offset(NEAR.cast_signed() * spot.rhs_col));
+    }
+    for _ in 0..spot.k {
         let mut rows = [zero; V];
         each!(v < V => {
             let from = left.wrapping_add(v * lanes);
@@ -201,46 +222,64 @@ pub(super) unsafe fn tile<S: Simd, T: Parts, const V: usize, const C: usize>(
         });
         each!(c < C => {
             // SAFETY: an element of the right operand.
-            let element = unsafe { right[c].wrapping_offset(offset).read() };
+            let element = unsafe {
+                let col = c / T::COUNT;
+                let from = right[col / NEAR].wrapping_offset((col % NEAR).cast_signed() * spot.rhs_col);
+                from.cast::<T::Part>().wrapping_add(c % T::COUNT).read()
+            };
             let element = T::Part::splat(simd, element);
             each!(v < V => { sums[c][v] = T::Part::fused(simd, rows[v], element, sums[c][v]); });
         });
         left = left.wrapping_offset(left_step);
-        offset += right_step;
+        right = right.map(|from| from.wrapping_offset(spot.rhs_row));
     }
-    let out = block.out.data.cast::<T::Part>().wrapping_add(corner.row);
-    if T::COUNT == 1 && matches!((block.alpha, block.beta), (Scale::One, Scale::Zero)) {
-        // The sums are the result: nothing is left to decide for each of them.
-        each!(c < C => {
-            let to = out.wrapping_offset((corner.col + c).cast_signed() * block.out.col);
-            each!(v < V => {
-                let to = to.wrapping_add(v * lanes);
-                // SAFETY: a part of a column of the output. Stores under a mask are slow on some machines.
-                unsafe {
-                    if v + 1 < V || whole {
-                        to.cast::<<T::Part as Real>::Vector<S>>().write_unaligned(sums[c][v]);
-                    } else {
-                        T::Part::store(simd, mask, to, sums[c][v]);
-                    }
-                }
-            });
-        });
-        return;
-    }
-    let finish = Finish::<S, T>::new(simd, block);
+    let finish = spot.finish.map(|block| Finish::<S, T>::new(simd, block));
+    // Of the numbers with imaginary parts, by turns: what neither operand's conjugation has to do with.
+    let turn = alternating::<S, T>([T::Part::ONE.negated(), T::Part::ONE]);
     each!(c < C => {
         // Of the two columns of parts, the first brings both.
         if c % T::COUNT == 0 && c + T::COUNT <= C {
-            let column = ((corner.col + c) / T::COUNT).cast_signed() * block.out.col * parts;
+            let to = spot.out.wrapping_offset((c / T::COUNT).cast_signed() * spot.out_col);
             each!(v < V => {
-                let to = out.wrapping_offset(column).wrapping_add(v * lanes);
+                let to = to.cast::<T::Part>().wrapping_add(v * lanes);
                 let mask = if v + 1 < V || whole { None } else { Some(mask) };
                 let imaginary = sums[c + T::COUNT - 1][v];
                 // SAFETY: a part of a column of the output; it is read only if beta is not zero, when it is initialised.
-                unsafe { finish.write(mask, to, sums[c][v], imaginary) };
+                unsafe {
+                    match &finish {
+                        Some(finish) => finish.write(mask, to, sums[c][v], imaginary),
+                        // The sums are the result: nothing is left to decide for each of them.
+                        None if T::COUNT == 1 => store::<S, T>(simd, mask, to, sums[c][v]),
+                        None => {
+                            let turned = T::Part::swapped(simd, imaginary);
+                            let sum = T::Part::fused(simd, turned, turn, sums[c][v]);
+                            store::<S, T>(simd, mask, to, sum);
+                        }
+                    }
+                }
             });
         }
     });
+}
+
+/// Writes a vector, or the lanes of a mask: stores under a mask are slow on some machines.
+///
+/// # Safety
+/// The lanes are valid for writes.
+#[inline(always)]
+unsafe fn store<S: Simd, T: Parts>(
+    simd: S,
+    mask: Option<MemMask<<T::Part as Real>::Mask<S>>>,
+    to: *mut T::Part,
+    value: <T::Part as Real>::Vector<S>,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        match mask {
+            None => to.cast::<<T::Part as Real>::Vector<S>>().write_unaligned(value),
+            Some(mask) => T::Part::store(simd, mask, to, value),
+        }
+    }
 }
 
 /// What becomes of sums: parts are put together, scaled, and added to what was there.
@@ -317,12 +356,7 @@ impl<S: Simd, T: Parts> Finish<S, T> {
             }
         };
         // SAFETY: the caller's.
-        unsafe {
-            match mask {
-                None => to.cast::<<T::Part as Real>::Vector<S>>().write_unaligned(sum),
-                Some(mask) => T::Part::store(simd, mask, to, sum),
-            }
-        }
+        unsafe { store::<S, T>(simd, mask, to, sum) }
     }
 
     #[inline(always)]
