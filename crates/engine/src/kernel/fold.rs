@@ -21,6 +21,8 @@ pub(super) const SIDE_BY_SIDE: usize = 8;
 const SHORT_ROW: usize = 64;
 /// The most elements of that one.
 pub(super) const WIDE_ROW: usize = 1024;
+/// Runs side by side that reach over no more elements leave few gaps: what follows is asked for ahead.
+const STRETCH: usize = 32 * SIDE_BY_SIDE;
 /// How many parts of a long run are folded side by side; more where elements are small.
 const LANES: usize = 32;
 const LANES_OF_BYTES: usize = 256;
@@ -32,6 +34,8 @@ const FEW_LANES: usize = 8;
 pub(super) struct Folding<T, R> {
     pub(super) input: Elements<T>,
     pub(super) reducer: R,
+    /// Whether the input lies beyond the near caches, so that its runs are asked for ahead.
+    pub(super) is_far: bool,
 }
 
 /// Rows of elements, one for each part.
@@ -229,7 +233,12 @@ impl<T: Scalar, R: Reducer<T>> Folding<T, R> {
         let (groups, rest) = parts.as_chunks_mut::<SIDE_BY_SIDE>();
         let count = count.cast_signed();
         let mut first = first;
+        let stretch = step.unsigned_abs() * SIDE_BY_SIDE;
+        let asks = self.is_far && stretch <= STRETCH;
         for group in groups {
+            if asks {
+                self.input.prefetch_ahead(first, stretch);
+            }
             let mut carried = *group;
             for at in 0..count {
                 for (part, result) in carried.iter_mut().zip(0_isize..) {
@@ -307,6 +316,9 @@ impl<T: Scalar, R: Reducer<T>> Folding<T, R> {
         let mut start = range.start;
         while start + N <= range.end {
             let first = first + start.cast_signed() * step;
+            if N >= LANES && self.is_far {
+                self.input.prefetch_ahead(first, N);
+            }
             for (part, lane) in lanes.iter_mut().zip(0_isize..) {
                 *part = self.reducer.combine(*part, self.enter(first + lane * step));
             }

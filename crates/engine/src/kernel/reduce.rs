@@ -32,6 +32,8 @@ use truth::Question;
 
 /// The most results that are carried without asking for memory.
 const FEW_CARRIED: usize = 1024;
+/// Inputs of so many bytes lie beyond the near caches.
+const FAR: usize = 1 << 20;
 /// The most parts of blocks for which no memory is asked.
 const FEW_PARTS: usize = 256;
 
@@ -187,7 +189,10 @@ impl ReductionVisitor for Loops<'_> {
     fn reduce<T: Scalar, R: Reducer<T>>(mut self, reducer: R) -> Self::Output {
         let plan = &self.plan;
         let out = Target::<R::Out>::new(self.out.data());
-        let folding = Folding { input: Elements::<T>::new(self.input.data()), reducer };
+        let input = Elements::<T>::new(self.input.data());
+        let elements = plan.kept.elements().saturating_mul(plan.reduced.elements());
+        let is_far = elements.saturating_mul(size_of::<T>()) >= FAR;
+        let folding = Folding { input, reducer, is_far };
         let source = self.source;
         let mut fold = Fold { grant: self.grant, plan, folding, source, out, places: None };
         let (tiles, blocks) = (plan.tiles(), plan.blocks());
@@ -423,7 +428,7 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
             Some(produce) => {
                 let start = first.cast_unsigned();
                 let input = Elements::new(produce(start..start + length));
-                (Folding { input, ..self.folding }, 0)
+                (Folding { input, is_far: false, ..self.folding }, 0)
             }
         }
     }

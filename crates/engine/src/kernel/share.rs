@@ -87,6 +87,12 @@ impl<T> Elements<T> {
         ask(self.0.as_ptr().wrapping_offset(offset), length);
     }
 
+    /// Asks for the lines of `length` elements ahead of those from an offset on.
+    #[inline(always)]
+    pub(super) fn prefetch_ahead(self, offset: isize, length: usize) {
+        ask_ahead(self.0.as_ptr().wrapping_offset(offset), length);
+    }
+
     /// The element at an offset.
     ///
     /// # Safety

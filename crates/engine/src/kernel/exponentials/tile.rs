@@ -80,7 +80,7 @@ impl<T: Element> Tiles<'_, T> {
 
     #[inline(always)]
     fn largest(&self) -> Folding<T, Max> {
-        Folding { input: self.input, reducer: Max }
+        Folding { input: self.input, reducer: Max, is_far: false }
     }
 
     /// Results of a run of neighbours each.
@@ -329,7 +329,7 @@ fn is_finite<T: Element>(x: T) -> bool {
 unsafe fn summing<T: Element>(exponentials: *mut T) -> Folding<T, Sum> {
     // SAFETY: the caller has a place.
     let place = unsafe { std::ptr::NonNull::new_unchecked(exponentials) };
-    Folding { input: Elements::new(place.cast()), reducer: Sum }
+    Folding { input: Elements::new(place.cast()), reducer: Sum, is_far: false }
 }
 
 /// `to = exp(x - shift)` for `length` elements.
