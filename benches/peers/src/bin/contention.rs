@@ -45,10 +45,7 @@ fn main() -> ExitCode {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(cpus).build_global();
     pool.expect("nobody has used the shared pool yet");
     Suite::main("contention", |suite| {
-        // Long enough for several long turns of each of eight callers. Of shorter samples the start of the callers' threads,
-        // which are strangers to the arbiter until their first turn is over, is a good part.
-        let plan = suite.plan_mut();
-        plan.sample = plan.sample.max(Duration::from_millis(200));
+        let least = suite.plan_mut().sample;
         suite.figure("fairness/8-callers/1", 1, fairness);
         let foreigners: Vec<_> = suite.libraries().iter().map(|path| Foreign::open(path)).collect();
         for budget in [1, 2] {
@@ -56,6 +53,7 @@ fn main() -> ExitCode {
                 for n in [64, 256] {
                     for callers in [2, 4] {
                         let name = format!("{}-gemm{n}/{callers}-callers/{budget}", foreign.name());
+                        suite.plan_mut().sample = least.max(sample(callers));
                         suite.case(&name, budget, |name, threads| {
                             foreign.case(name, threads, n, callers, cpus)
                         });
@@ -65,6 +63,7 @@ fn main() -> ExitCode {
             for work in WORKS {
                 for callers in CALLERS {
                     let name = format!("{}/{callers}-callers/{budget}", work.name);
+                    suite.plan_mut().sample = least.max(sample(callers));
                     suite.case(&name, budget, |name, threads| {
                         case(name, threads, work, callers, cpus)
                     });
@@ -72,6 +71,12 @@ fn main() -> ExitCode {
             }
         }
     })
+}
+
+/// How long a sample of so many callers is: several long turns of each, on two CPUs. Of a shorter one the start of the
+/// callers' threads, which are strangers to the arbiter until their first turn is over, is a good part.
+fn sample(callers: usize) -> Duration {
+    Duration::from_millis(50) * u32::try_from(callers).expect("invariant: a few callers")
 }
 
 /// One job of a caller, repeated; what it works on is in it.
