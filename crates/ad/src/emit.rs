@@ -21,6 +21,9 @@ use crate::{
 /// Variables of one operation.
 pub(super) type Variables = SmallVec<[Variable; 3]>;
 
+/// An operand as the levels below know it, and the node that it has at this one.
+pub(super) type Input<'a> = (Known<'a>, Option<&'a Arc<Node>>);
+
 /// What is carried out on variables.
 #[derive(Clone, Copy)]
 pub(super) enum Operation<'o> {
@@ -159,26 +162,22 @@ pub(super) fn record<'a>(
     Ok(node.map(Derivative::Node))
 }
 
-/// The node of an operation's result, whose operands are known as this and have these nodes.
+/// The node of an operation's result.
 pub(super) fn recorded(
     autodiff: &Autodiff,
     operation: Operation<'_>,
-    operands: &[(Known<'_>, Option<&Arc<Node>>)],
+    inputs: &[Input<'_>],
     output: &Known<'_>,
 ) -> Result<Option<Arc<Node>>> {
-    let mut inputs: SmallVec<[&Known<'_>; 4]> = SmallVec::new();
-    let mut moves: SmallVec<[bool; 4]> = SmallVec::new();
-    let mut nodes = Operands::new();
-    for (known, node) in operands {
-        inputs.push(known);
-        moves.push(node.is_some());
+    let Some(plan) = plans::plan(operation, inputs, output)? else { return Ok(None) };
+    let kept = plan.keep(autodiff, inputs, output)?;
+    let mut operands = Operands::new();
+    for &(_, node) in inputs {
         if let Some(node) = node {
-            nodes.push(Arc::clone(node));
+            operands.push(Arc::clone(node));
         }
     }
-    let Some(plan) = plans::plan(operation, &inputs, &moves, output)? else { return Ok(None) };
-    let kept = plan.keep(autodiff, &inputs, output)?;
-    Ok(Some(Arc::new(Node::operation(Recorded { plan, operands: nodes, kept }))))
+    Ok(Some(Arc::new(Node::operation(Recorded { plan, operands, kept }))))
 }
 
 /// The node of a variable at a level.

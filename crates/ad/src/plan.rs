@@ -11,7 +11,7 @@ use tenferro_tensor::{AsOperand, Operand, Primitive, Result};
 
 use crate::{
     Autodiff, Variable,
-    emit::{Operation, emit},
+    emit::{Input, Operation, emit},
     known::Known,
 };
 
@@ -69,13 +69,13 @@ impl Plan {
     pub(super) fn keep(
         &self,
         autodiff: &Autodiff,
-        inputs: &[&Known<'_>],
+        inputs: &[Input<'_>],
         output: &Known<'_>,
     ) -> Result<Kept> {
         let mut ahead = Computed::new();
         for step in &self.ahead {
             let value = step.run(autodiff, |register| match register {
-                Register::Input(place) => inputs[place],
+                Register::Input(place) => &inputs[place].0,
                 Register::Output => output,
                 Register::Constant(place) => &self.constants[place],
                 Register::Ahead(place) => ahead[place].as_ref().expect(BEFORE),
@@ -86,7 +86,7 @@ impl Plan {
         let mut kept = Kept::new();
         for register in &self.kept {
             kept.push(match *register {
-                Register::Input(place) => inputs[place].clone().into_owned(),
+                Register::Input(place) => inputs[place].0.clone().into_owned(),
                 Register::Output => output.clone().into_owned(),
                 Register::Ahead(place) => ahead[place].take().expect(BEFORE),
                 _ => unreachable!("{BEFORE}"),

@@ -12,7 +12,12 @@ use smallvec::SmallVec;
 use tenferro_ops::{Described, Meta};
 use tenferro_tensor::{Primitive, Result};
 
-use crate::{emit::Operation, known::Known, plan::Plan, planner::Planner};
+use crate::{
+    emit::{Input, Operation},
+    known::Known,
+    plan::Plan,
+    planner::Planner,
+};
 
 /// So many plans are kept. When there are more all are forgotten, which costs each that is used again one derivation.
 const MANY: usize = 1024;
@@ -41,22 +46,21 @@ thread_local! {
 /// That the operation has no rule, or one that does not fit.
 pub(super) fn plan(
     operation: Operation<'_>,
-    inputs: &[&Known<'_>],
-    moves: &[bool],
+    inputs: &[Input<'_>],
     output: &Known<'_>,
 ) -> Result<Option<Arc<Plan>>> {
     let operands = || -> Moving {
-        inputs.iter().zip(moves).map(|(&input, &moves)| (Meta::of(input), moves)).collect()
+        inputs.iter().map(|(known, node)| (Meta::of(known), node.is_some())).collect()
     };
     let made =
         |operands: &Moving| Ok(Planner::plan(operation, operands, Meta::of(output))?.map(Arc::new));
     // A custom operation may be gone tomorrow.
     let Operation::Primitive(primitive) = operation else { return made(&operands()) };
 
-    let hash = hash(primitive, inputs, moves);
+    let hash = hash(primitive, inputs);
     let found = PLANS.with_borrow(|plans| {
         let entry = plans.get(&hash)?;
-        entry.is_for(primitive, inputs, moves).then(|| entry.plan.clone())
+        entry.is_for(primitive, inputs).then(|| entry.plan.clone())
     });
     if let Some(plan) = found {
         return Ok(plan);
@@ -78,22 +82,22 @@ pub(super) fn plan(
 }
 
 impl Entry {
-    fn is_for(&self, primitive: &Primitive, inputs: &[&Known<'_>], moves: &[bool]) -> bool {
-        let same = |((meta, moved), (input, moves)): (&(Meta, bool), (&&Known<'_>, &bool))| {
-            moved == moves && meta.dtype == input.dtype() && meta.shape == *input.shape()
+    fn is_for(&self, primitive: &Primitive, inputs: &[Input<'_>]) -> bool {
+        let same = |((meta, moves), (known, node)): (&(Meta, bool), &Input<'_>)| {
+            *moves == node.is_some() && meta.dtype == known.dtype() && meta.shape == *known.shape()
         };
         self.operands.len() == inputs.len()
-            && self.operands.iter().zip(inputs.iter().zip(moves)).all(same)
+            && self.operands.iter().zip(inputs).all(same)
             && self.primitive == *primitive
     }
 }
 
-fn hash(primitive: &Primitive, inputs: &[&Known<'_>], moves: &[bool]) -> u64 {
+fn hash(primitive: &Primitive, inputs: &[Input<'_>]) -> u64 {
     let mut hasher = FxHasher::default();
     primitive.hash(&mut hasher);
-    for (input, moves) in inputs.iter().zip(moves) {
-        (input.dtype(), *moves).hash(&mut hasher);
-        input.shape().hash(&mut hasher);
+    for (known, node) in inputs {
+        (known.dtype(), node.is_some()).hash(&mut hasher);
+        known.shape().hash(&mut hasher);
     }
     hasher.finish()
 }
