@@ -58,11 +58,13 @@ pub(super) fn plan(
     let Operation::Primitive(primitive) = operation else { return made(&operands()) };
 
     let hash = hash(primitive, inputs);
-    let found = PLANS.with_borrow(|plans| {
+    // A thread that ends may still record when its plans are gone: it makes them anew.
+    let found = PLANS.try_with(|plans| {
+        let plans = plans.borrow();
         let entry = plans.get(&hash)?;
         entry.is_for(primitive, inputs).then(|| entry.plan.clone())
     });
-    if let Some(plan) = found {
+    if let Ok(Some(plan)) = found {
         return Ok(plan);
     }
     let operands = operands();
@@ -71,7 +73,8 @@ pub(super) fn plan(
     let constants = plan.iter().flat_map(|plan| &plan.constants);
     if constants.map(|constant| constant.shape().elements()).sum::<usize>() <= LARGE {
         let entry = Entry { primitive: primitive.clone(), operands, plan: plan.clone() };
-        PLANS.with_borrow_mut(|plans| {
+        _ = PLANS.try_with(|plans| {
+            let mut plans = plans.borrow_mut();
             if plans.len() >= MANY {
                 plans.clear();
             }

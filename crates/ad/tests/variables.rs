@@ -348,3 +348,29 @@ fn third_derivatives_come_from_nesting() {
     let inner = |x: &Variable| x.mul(&grad(|y| x.add(y), x)?);
     assert_eq!(values(&grad(inner, &x).unwrap()), [1.0]);
 }
+
+#[test]
+fn a_thread_that_ends_still_differentiates() {
+    struct AtTheEnd(std::sync::mpsc::Sender<Vec<f64>>);
+
+    impl Drop for AtTheEnd {
+        fn drop(&mut self) {
+            let x = ad().constant(scalar(3.0));
+            _ = self.0.send(values(&grad(|x| x.mul(x), &x).unwrap()));
+        }
+    }
+
+    thread_local! {
+        static END: std::cell::OnceCell<AtTheEnd> = const { std::cell::OnceCell::new() };
+    }
+
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        // Before anything of the crate is there, so that it is dropped after all of that.
+        END.with(|end| _ = end.set(AtTheEnd(sender)));
+        let x = ad().constant(scalar(2.0));
+        values(&grad(|x| x.mul(x), &x).unwrap())
+    });
+    assert_eq!(thread.join().unwrap(), [4.0]);
+    assert_eq!(receiver.recv().unwrap(), [6.0]);
+}
