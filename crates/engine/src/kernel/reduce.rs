@@ -190,8 +190,7 @@ impl ReductionVisitor for Loops<'_> {
         let plan = &self.plan;
         let out = Target::<R::Out>::new(self.out.data());
         let input = Elements::<T>::new(self.input.data());
-        let elements = plan.kept.elements().saturating_mul(plan.reduced.elements());
-        let is_far = elements.saturating_mul(size_of::<T>()) >= FAR;
+        let is_far = self.input.shape().elements().saturating_mul(size_of::<T>()) >= FAR;
         let folding = Folding { input, reducer, is_far };
         let source = self.source;
         let mut fold = Fold { grant: self.grant, plan, folding, source, out, places: None };
