@@ -2,6 +2,7 @@
 //!
 //! Nothing is cached: a task asks once, and the answer is the one cargo itself works with.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
@@ -60,6 +61,29 @@ impl Workspace {
             metadata.workspace_packages().into_iter().map(|package| self.member(package)).collect();
         members.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(members)
+    }
+
+    /// The manifests that have a lock file beside them, ours and those that ours leaves out, relative to the top folder.
+    pub(super) fn manifests(&self) -> Result<Vec<String>, Failure> {
+        let mut found = Vec::new();
+        let mut folders = vec![String::new()];
+        while let Some(prefix) = folders.pop() {
+            let folder = self.root.join(&prefix);
+            let unreadable = |error| Failure::Red(format!("{}: {error}", folder.display()));
+            for entry in fs::read_dir(&folder).map_err(unreadable)? {
+                let entry = entry.map_err(unreadable)?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if entry.file_type().map_err(unreadable)?.is_dir() {
+                    if !(name.starts_with('.') || name == "target") {
+                        folders.push(format!("{prefix}{name}/"));
+                    }
+                } else if name == "Cargo.lock" {
+                    found.push(format!("{prefix}Cargo.toml"));
+                }
+            }
+        }
+        found.sort();
+        Ok(found)
     }
 
     fn member(&self, package: &Package) -> Member {

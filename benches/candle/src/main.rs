@@ -19,11 +19,15 @@ fn main() -> io::Result<()> {
             ("elementwise", [name, dtype, "1e7"]) => elementwise(name, dtype),
             ("reduce", [name, axis, "f64", extents]) => reduce(name, axis, extents),
             ("ad", [_, "mlp", "f64", size]) => network(size, gradients),
-            ("ad", [_, "mlp-forward", "f64", size]) => network(size, |loss, _| Ok((loss, Vec::new()))),
+            ("ad", [_, "mlp-forward", "f64", size]) => {
+                network(size, |loss, _| Ok((loss, Vec::new())))
+            }
             ("ad", [_, "logsumexp", "f64", "1e6"]) => logsumexp(),
             ("program", ["chain100", "f64", size]) => chain(size.parse().ok()?),
             ("program", [name @ ("fused-muladd" | "sum-of-squares"), "f64", "1e7"]) => large(name),
-            ("program", ["cross-entropy", "f64", size]) => cross_entropy(size, |loss, _| Ok((loss, Vec::new()))),
+            ("program", ["cross-entropy", "f64", size]) => {
+                cross_entropy(size, |loss, _| Ok((loss, Vec::new())))
+            }
             ("program", ["cross-entropy-gradient", "f64", size]) => cross_entropy(size, gradients),
             ("permute", _) => permute(task.movement.as_ref()?),
             _ => return None,
@@ -94,10 +98,7 @@ fn gradients(loss: Tensor, variables: &[Var]) -> Result<Gradients> {
 }
 
 /// `sum(tanh(W2 tanh(W1 x)))`, and what is made of it and the weights.
-fn network(
-    size: &str,
-    then: fn(Tensor, &[Var]) -> Result<Gradients>,
-) -> Result<Option<Operation>> {
+fn network(size: &str, then: fn(Tensor, &[Var]) -> Result<Gradients>) -> Result<Option<Operation>> {
     let Some(extents) = extents(size) else { return Ok(None) };
     let (n, columns) = (extents[0], extents.get(1).copied().unwrap_or(1));
     let scale = 1.0 / n as f64;

@@ -74,23 +74,19 @@ pub(super) const STAGES: &[Stage] = &[
     Stage { name: "test", about: "documentation tests, then all others", run: tests },
 ];
 
-/// The manifests of the workspaces: ours, and the one that keeps the heavy peers apart.
-fn manifests(workspace: &Workspace) -> Vec<&'static str> {
-    let peers = bench::PEERS_MANIFEST;
-    let present = workspace.root().join(peers).exists();
-    std::iter::once("Cargo.toml").chain(present.then_some(peers)).collect()
-}
-
 fn format(workspace: &Workspace) -> Result<(), Failure> {
-    for manifest in manifests(workspace) {
-        Step::cargo(["fmt", "--check", "--all", "--manifest-path", manifest])
+    for manifest in workspace.manifests()? {
+        Step::cargo(["fmt", "--check", "--all", "--manifest-path", &manifest])
             .run(workspace.root())?;
     }
     Ok(())
 }
 
+/// Ours, and the workspace that keeps the heavy peers apart. The peers that are programs are built by `peers install`.
 fn clippy(workspace: &Workspace) -> Result<(), Failure> {
-    for manifest in manifests(workspace) {
+    let peers = bench::PEERS_MANIFEST;
+    let present = workspace.root().join(peers).exists();
+    for manifest in std::iter::once("Cargo.toml").chain(present.then_some(peers)) {
         Step::cargo(["clippy", "--manifest-path", manifest, "--workspace", "--all-targets"])
             .args(["--", "-D", "warnings"])
             .run(workspace.root())?;
@@ -109,13 +105,14 @@ fn rustdoc(workspace: &Workspace) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Advisories are left out: their database is fetched, and a check must not depend on that.
+/// Every lock file of the repository. Advisories are left out: their database is fetched, and a check must not depend on
+/// that.
 fn deny(workspace: &Workspace) -> Result<(), Failure> {
     if !Step::cargo(["deny", "--version"]).succeeds(workspace.root()) {
         Step::cargo(["install", "cargo-deny", "--locked"]).run(workspace.root())?;
     }
-    for manifest in manifests(workspace) {
-        Step::cargo(["deny", "--manifest-path", manifest, "--config", "deny.toml"])
+    for manifest in workspace.manifests()? {
+        Step::cargo(["deny", "--manifest-path", &manifest, "--config", "deny.toml"])
             .args(["--workspace", "--all-features", "check", "--hide-inclusion-graph"])
             .args(["bans", "licenses", "sources"])
             .run(workspace.root())?;
@@ -167,6 +164,14 @@ fn tests(workspace: &Workspace, times: &mut Timetable) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_lock_file_is_looked_at() {
+        let manifests = Workspace::find().manifests().unwrap();
+        for folder in ["", "benches/candle/", "benches/peers/", "benches/published/"] {
+            assert!(manifests.contains(&format!("{folder}Cargo.toml")), "{manifests:?}");
+        }
+    }
 
     #[test]
     fn every_feature_is_checked_alone_and_so_is_none() {
