@@ -181,6 +181,65 @@ impl Place {
     }
 }
 
+/// The ways of laying an operand out that the contract names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    Contiguous,
+    Transposed,
+    Sliced,
+    Negative,
+    Broadcast,
+    /// Dense, for extents with a zero.
+    Empty,
+    /// Axes of extent 1 have strides that mean nothing.
+    Units,
+}
+
+impl Layout {
+    pub(super) const ALL: [Self; 7] = [
+        Self::Contiguous,
+        Self::Transposed,
+        Self::Sliced,
+        Self::Negative,
+        Self::Broadcast,
+        Self::Empty,
+        Self::Units,
+    ];
+
+    /// A place for elements of some extents.
+    pub(super) fn place(self, dice: &mut Dice, extents: &[usize]) -> Place {
+        let mut place = Place::dense(extents);
+        match self {
+            Self::Contiguous | Self::Empty => {}
+            Self::Transposed => {
+                let turned: Vec<usize> = extents.iter().rev().copied().collect();
+                place.strides = Place::dense(&turned).strides;
+                place.strides.reverse();
+            }
+            Self::Sliced => {
+                place.strides.iter_mut().for_each(|stride| *stride *= 2);
+                place.offset = 3;
+                place.length = 2 * place.length + place.offset;
+            }
+            Self::Negative => {
+                place.offset = place.length.saturating_sub(1);
+                place.strides.iter_mut().for_each(|stride| *stride = -*stride);
+            }
+            Self::Broadcast => {
+                if !extents.is_empty() {
+                    place.strides[dice.roll(extents.len())] = 0;
+                }
+            }
+            Self::Units => {
+                for (stride, _) in place.strides.iter_mut().zip(extents).filter(|x| *x.1 == 1) {
+                    *stride = dice.pick(&[0, -1, 7919, isize::MAX, isize::MIN]);
+                }
+            }
+        }
+        place
+    }
+}
+
 /// Elements of some dtype in memory, with a layout.
 pub(super) struct Stored {
     pub(super) dtype: DType,

@@ -8,11 +8,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod agreement;
+mod product;
+#[path = "../samples/mod.rs"]
 mod samples;
 
+use agreement::{agree, bounds, gathers, same_error};
 use proptest::prelude::*;
 use samples::{
-    Draw, Place, Stored, backend,
+    Draw, Layout, Place, Stored, backend,
     calls::{self, Call, Dice, ROWS, Row, Wanted},
     close, complex, epsilon, poison, same,
 };
@@ -20,21 +24,35 @@ use tenferro_cpu::CpuBackend;
 use tenferro_ops::{Engine, Meta, Scale, infer, reference::Reference};
 use tenferro_tensor::{
     AsOperand, BatchPosition, Combiner, Complex64, Conjugation, Contraction, DType, Dot,
-    Elementwise, Error, Factor, KeepAxes, Operand, Primitive, Reduction, Result, Scan, Sweep,
-    Tensor, TensorElementwise, Vocabulary, Windowed, dispatch,
+    Elementwise, Factor, KeepAxes, Operand, Primitive, Reduction, Result, Scan, Sweep, Tensor,
+    TensorElementwise, Vocabulary, dispatch,
 };
 
 /// About how many elements of a product differ from one in magnitude: no order of so many leaves the range of a dtype.
 const FACTORS: usize = 48;
 
-/// The operands of a call, in layouts of their own. Now and then one has a wrong dtype.
-fn operands(call: &Call, dtype: DType, dice: &mut Dice) -> Vec<Stored> {
-    let gathered = gathers(&call.primitive);
-    let draw = |elements: usize| match gathered {
+/// Which elements a row is given.
+fn draw(primitive: &Primitive, elements: usize) -> Draw {
+    match gathers(primitive) {
         Some(Combiner::Sum) => Draw::TameOrNan,
         Some(Combiner::Prod) => Draw::Factors { one_in: elements.div_ceil(FACTORS).max(1) },
         _ => Draw::Any,
-    };
+    }
+}
+
+/// An operand of a call at a place.
+fn operand(call: &Call, wanted: &Wanted, dtype: DType, place: Place, dice: &mut Dice) -> Stored {
+    match wanted.below {
+        Some(below) => Stored::indices(dice, dtype, below, place),
+        None => {
+            let draw = draw(&call.primitive, place.elements());
+            Stored::drawn(dice, dtype, draw, place)
+        }
+    }
+}
+
+/// The operands of a call, in layouts of their own. Now and then one has a wrong dtype.
+fn operands(call: &Call, dtype: DType, dice: &mut Dice) -> Vec<Stored> {
     let stored = |wanted: &Wanted| {
         let dtype = match wanted.dtype {
             Some(dtype) => dtype,
@@ -42,141 +60,18 @@ fn operands(call: &Call, dtype: DType, dice: &mut Dice) -> Vec<Stored> {
             None => dtype,
         };
         let place = Place::to_read(dice, &wanted.extents);
-        match wanted.below {
-            Some(below) => Stored::indices(dice, dtype, below, place),
-            None => Stored::drawn(dice, dtype, draw(place.elements()), place),
-        }
+        operand(call, wanted, dtype, place, dice)
     };
     call.operands.iter().map(stored).collect()
 }
 
-/// How a row gathers many elements into one, so that their order counts for floats; `None` if it does not.
-fn gathers(primitive: &Primitive) -> Option<Combiner> {
-    match primitive {
-        Primitive::Reduction(row) => match row {
-            Reduction::Sum { .. } | Reduction::SumOfSquares { .. } => Some(Combiner::Sum),
-            Reduction::Prod { .. } => Some(Combiner::Prod),
-            Reduction::Reduce { combiner, .. } => Some(*combiner),
-            _ => None,
-        },
-        Primitive::Scan(Scan::Cumsum { .. }) | Primitive::Dot(_) => Some(Combiner::Sum),
-        Primitive::Scan(Scan::Cumprod { .. }) => Some(Combiner::Prod),
-        Primitive::Windowed(Windowed::ReduceWindow { combiner, .. }) => Some(*combiner),
-        _ => None,
-    }
-}
-
-/// How many elements a row gathers into one.
-fn terms(primitive: &Primitive, inputs: &[Operand<'_>]) -> usize {
-    let over = |axes: &[usize]| axes.iter().map(|&axis| inputs[0].shape()[axis]).product();
-    match primitive {
-        Primitive::Reduction(
-            Reduction::Sum { axes, .. }
-            | Reduction::Prod { axes, .. }
-            | Reduction::SumOfSquares { axes, .. }
-            | Reduction::Reduce { axes, .. },
-        ) => over(axes),
-        Primitive::Scan(Scan::Cumsum { axis, .. } | Scan::Cumprod { axis, .. }) => over(&[*axis]),
-        Primitive::Windowed(Windowed::ReduceWindow { window, .. }) => {
-            window.iter().map(|axis| axis.extent).product()
-        }
-        Primitive::Dot(Dot::DotGeneral { contraction }) => over(&contraction.lhs_contracting),
-        Primitive::Dot(Dot::Convolve { .. }) => inputs[1].shape().elements(),
-        other => unreachable!("{other:?} gathers nothing"),
-    }
-}
-
-/// How far a result may be from the reference's, element by element; `None` if it must be equal.
-fn bounds(primitive: &Primitive, inputs: &[Operand<'_>], result: &Tensor) -> Option<Vec<f64>> {
-    let dtype = result.dtype();
-    if !dtype.is_inexact() {
-        return None;
-    }
-    if matches!(primitive, Primitive::Analytic(_)) && !dtype.is_complex() {
-        let bound = |x: &Complex64| 4.0 * (epsilon(dtype) * x.re.abs() + least_positive(dtype));
-        return Some(complex(result).iter().map(bound).collect());
-    }
-    let Some(combiner @ (Combiner::Sum | Combiner::Prod)) = gathers(primitive) else { return None };
-    let on_magnitudes = |least: f64| {
-        let operands: Vec<Tensor> = inputs.iter().map(|x| magnitudes(x, least)).collect();
-        let operands: Vec<Operand<'_>> = operands.iter().map(AsOperand::as_operand).collect();
-        complex(&Reference.apply(primitive, &operands).unwrap())
+/// The operands of a call, all laid out in one way.
+fn operands_in(call: &Call, dtype: DType, layout: Layout, dice: &mut Dice) -> Vec<Stored> {
+    let stored = |wanted: &Wanted| {
+        let place = layout.place(dice, &wanted.extents);
+        operand(call, wanted, wanted.dtype.unwrap_or(dtype), place, dice)
     };
-    let factor = 4.0 * (terms(primitive, inputs) + 4) as f64 * epsilon(dtype);
-    let bounds = on_magnitudes(0.0).into_iter().map(|magnitude| factor * magnitude.norm());
-    let least = least_normal(dtype);
-    if combiner == Combiner::Sum {
-        return Some(bounds.map(|bound| bound + least).collect());
-    }
-    // Of some factors the product of the large ones is the largest in any order. While it is in the range, digits are
-    // lost where a product of small ones is below the normal numbers, and are multiplied by no more than that. Beyond,
-    // one order may have infinity, not a number or zero where another one has a number.
-    let bound = |(bound, largest): (f64, Complex64)| match largest.norm() {
-        largest if largest < greatest(dtype) / 8.0 => bound + least * largest,
-        _ => f64::INFINITY,
-    };
-    Some(bounds.zip(on_magnitudes(1.0)).map(bound).collect())
-}
-
-/// The least positive number of a real float.
-fn least_positive(dtype: DType) -> f64 {
-    match dtype {
-        DType::F64 => f64::from_bits(1),
-        DType::F32 => f64::from(f32::from_bits(1)),
-        DType::F16 => 2.0_f64.powi(-24),
-        _ => 2.0_f64.powi(-133),
-    }
-}
-
-/// The least normal number of a real float or of the parts of a complex one.
-fn least_normal(dtype: DType) -> f64 {
-    match dtype.real() {
-        DType::F64 => f64::MIN_POSITIVE,
-        DType::F16 => 2.0_f64.powi(-14),
-        _ => f64::from(f32::MIN_POSITIVE),
-    }
-}
-
-/// The greatest number of a real float or of the parts of a complex one.
-fn greatest(dtype: DType) -> f64 {
-    match dtype.real() {
-        DType::F64 => f64::MAX,
-        DType::F16 => 65504.0,
-        _ => f64::from(f32::MAX),
-    }
-}
-
-/// The magnitudes of elements, as f64, those below `least` replaced by it.
-fn magnitudes(operand: &Operand<'_>, least: f64) -> Tensor {
-    let wide = Reference.convert(&Reference.abs(operand).unwrap(), DType::F64).unwrap();
-    let least = Tensor::full([], least).unwrap();
-    Reference.maximum(&wide, &least).unwrap()
-}
-
-/// Compares what an engine and the reference answered.
-fn agree(
-    primitive: &Primitive,
-    inputs: &[Operand<'_>],
-    answer: &Result<Tensor>,
-    expected: &Result<Tensor>,
-) -> std::result::Result<(), String> {
-    let agreed = match (answer, expected) {
-        (Ok(answer), Ok(expected)) => match bounds(primitive, inputs, expected) {
-            None => same(answer, expected),
-            Some(bounds) => close(answer, expected, &bounds),
-        },
-        (Err(answer), Err(expected)) => same_error(answer, expected),
-        _ => false,
-    };
-    if agreed {
-        return Ok(());
-    }
-    let layouts: Vec<_> = inputs.iter().map(|x| (x.shape(), x.strides())).collect();
-    Err(format!("{primitive:?} of {layouts:?}: {answer:?}, not {expected:?}"))
-}
-
-fn same_error(lhs: &Error, rhs: &Error) -> bool {
-    std::mem::discriminant(lhs) == std::mem::discriminant(rhs) && lhs.to_string() == rhs.to_string()
+    call.operands.iter().map(stored).collect()
 }
 
 /// Runs a call into a destination of some layout and gives what was written. Nothing outside of it may change, and
@@ -218,7 +113,7 @@ fn same_at_every_width(
     Ok(())
 }
 
-/// Every width against the reference and the others, with a fresh output and into a destination.
+/// Draws a call and compares its results, see [`compare`].
 fn check(
     backends: &[CpuBackend],
     row: Row,
@@ -229,29 +124,44 @@ fn check(
     let mut dice = Dice(seed);
     let call = calls::call(row, extents, &mut dice);
     let stored = operands(&call, dtype, &mut dice);
-    let primitive = call.primitive;
-    let views: Vec<_> = stored.iter().map(Stored::view).collect();
-    let inputs: Vec<Operand<'_>> = views.iter().map(AsOperand::as_operand).collect();
-    let metas: Vec<Meta> = inputs.iter().map(Meta::of).collect();
     // The diagonal of a long axis is a square that is too large for a test.
-    if infer(&primitive, &metas).is_ok_and(|meta| meta.shape.elements() > 1 << 20) {
+    if meta(&call.primitive, &stored).is_ok_and(|meta| meta.shape.elements() > 1 << 20) {
         return Ok(());
     }
-    let expected = Reference.apply(&primitive, &inputs);
+    compare(backends, &call.primitive, &stored, seed)
+}
+
+/// What the rule says about the result of a call.
+fn meta(primitive: &Primitive, stored: &[Stored]) -> Result<Meta> {
+    let views: Vec<_> = stored.iter().map(Stored::view).collect();
+    let metas: Vec<Meta> = views.iter().map(|view| Meta::of(&view.as_operand())).collect();
+    infer(primitive, &metas)
+}
+
+/// Every width against the reference and the others, with a fresh output and into a destination.
+fn compare(
+    backends: &[CpuBackend],
+    primitive: &Primitive,
+    stored: &[Stored],
+    seed: u64,
+) -> std::result::Result<(), String> {
+    let views: Vec<_> = stored.iter().map(Stored::view).collect();
+    let inputs: Vec<Operand<'_>> = views.iter().map(AsOperand::as_operand).collect();
+    let meta = meta(primitive, stored);
+    let expected = Reference.apply(primitive, &inputs);
     let (mut fresh, mut given) = (None, None);
     for backend in backends {
         let mut backend = backend.clone();
-        let result = backend.apply(&primitive, &inputs);
-        agree(&primitive, &inputs, &result, &expected)?;
-        same_at_every_width(&primitive, &mut fresh, result)?;
-        if let Ok(meta) = infer(&primitive, &metas) {
-            let written =
-                into_destination(&mut backend, &primitive, &inputs, &meta, &mut Dice(seed));
-            agree(&primitive, &inputs, &written, &expected)?;
-            same_at_every_width(&primitive, &mut given, written)?;
+        let result = backend.apply(primitive, &inputs);
+        agree(primitive, &inputs, &result, &expected)?;
+        same_at_every_width(primitive, &mut fresh, result)?;
+        if let Ok(meta) = &meta {
+            let written = into_destination(&mut backend, primitive, &inputs, meta, &mut Dice(seed));
+            agree(primitive, &inputs, &written, &expected)?;
+            same_at_every_width(primitive, &mut given, written)?;
         }
-        let in_session = backend.with_backend_session(|engine| engine.apply(&primitive, &inputs));
-        agree(&primitive, &inputs, &in_session, &expected)?;
+        let in_session = backend.with_backend_session(|engine| engine.apply(primitive, &inputs));
+        agree(primitive, &inputs, &in_session, &expected)?;
     }
     Ok(())
 }
