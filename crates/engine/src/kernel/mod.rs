@@ -26,6 +26,7 @@ mod scatter;
 mod share;
 mod sort;
 mod sort_keys;
+mod sort_places;
 mod stream;
 mod structure;
 mod walk;

@@ -1,4 +1,4 @@
-//! Sorting along an axis, line by line: elements become unsigned keys, which are sorted.
+//! Sorting along an axis, line by line: elements become unsigned keys, which are sorted, or their places are.
 //!
 //! A key does not tell zeros apart, so that the zeros of a sorted line are written again in the order in which they
 //! came.
@@ -11,7 +11,8 @@ use tenferro_tensor::{
 use super::{
     Grant,
     share::{Elements, Target},
-    sort_keys::{Item, Placed, sort, sort_shared},
+    sort_keys::{sort, sort_shared},
+    sort_places::Places,
     walk::{Axis, Walk},
 };
 
@@ -52,6 +53,18 @@ pub(super) fn sorting(
     })
 }
 
+/// The keys of a line, and memory to sort them in.
+struct Keys<K> {
+    keys: Vec<K>,
+    scratch: Vec<K>,
+}
+
+impl<K> Default for Keys<K> {
+    fn default() -> Self {
+        Self { keys: Vec::new(), scratch: Vec::new() }
+    }
+}
+
 /// The lines to be sorted.
 struct Lines {
     order: SortOrder,
@@ -78,40 +91,35 @@ impl Lines {
         let [to_step, from_step] = self.along.strides;
         let flips = self.order == SortOrder::Descending;
         let turned = |key: T::Key| if flips { key.flipped() } else { key };
-        self.each(
-            grant,
-            |keys, input| {
-                let places = 0..self.along.extent.cast_signed();
-                // SAFETY: the walks reach indices of the input only.
-                let element = |place: isize| unsafe { from.at(input + place * from_step).read() };
-                keys.extend(places.map(|place| turned(element(place).key())));
-            },
-            |out, input, keys| {
-                let place = |at: usize| out + at.cast_signed() * to_step;
-                for (at, &key) in keys.iter().enumerate() {
-                    // SAFETY: the walks reach places of the output only, and each line has its own.
-                    unsafe { to.at(place(at)).write(T::from_key(turned(key))) };
-                }
-                if !T::DTYPE.is_inexact() {
-                    return;
-                }
-                let zero = turned(T::default().key());
-                let mut zeros = keys.partition_point(|&key| key < zero);
-                if keys.get(zeros) != Some(&zero) {
-                    return;
-                }
-                for at in 0..keys.len().cast_signed() {
-                    // SAFETY: as above; there are as many zeros in the line as in its keys.
-                    unsafe {
-                        let element = from.at(input + at * from_step).read();
-                        if element == T::default() {
-                            to.at(place(zeros)).write(element);
-                            zeros += 1;
-                        }
-                    }
-                }
-            },
-        );
+        self.each(grant, |grant, Keys { keys, scratch }: &mut Keys<T::Key>, out, input| {
+            let places = 0..self.along.extent.cast_signed();
+            // SAFETY: the walks reach indices of the input only.
+            let element = |place: isize| unsafe { from.at(input + place * from_step).read() };
+            keys.clear();
+            keys.extend(places.clone().map(|place| turned(element(place).key())));
+            match grant {
+                Some(grant) => sort_shared(grant, keys, scratch),
+                None => sort(keys, scratch),
+            }
+            let place = |at: usize| out + at.cast_signed() * to_step;
+            for (at, &key) in keys.iter().enumerate() {
+                // SAFETY: the walks reach places of the output only, and each line has its own.
+                unsafe { to.at(place(at)).write(T::from_key(turned(key))) };
+            }
+            if !T::DTYPE.is_inexact() {
+                return;
+            }
+            let zero = turned(T::default().key());
+            let first = keys.partition_point(|&key| key < zero);
+            if keys.get(first) != Some(&zero) {
+                return;
+            }
+            let zeros = places.map(element).filter(|&element| element == T::default());
+            for (at, element) in (first..).zip(zeros) {
+                // SAFETY: as above; there are as many zeros in the line as in its keys.
+                unsafe { to.at(place(at)).write(element) };
+            }
+        });
     }
 
     /// Writes where the elements of the sorted lines were.
@@ -131,20 +139,31 @@ impl Lines {
             return self.places_of_huge_lines(key, write);
         }
         let (count, extent) = (self.count, self.along.extent);
-        self.each(
-            grant,
-            |items, input| {
+        // Few of many are chosen first, and only they are sorted.
+        if count < extent / 8 {
+            self.each(grant, |_, items: &mut Vec<_>, out, input| {
+                items.clear();
                 let all = (0..extent as u32)
                     .map(|place| Placed { key: key(input, place as isize), place });
-                // Few of many are chosen first, and only they are sorted.
-                if count < extent / 8 { choose(count, all, items) } else { items.extend(all) }
-            },
-            |out, _, items| {
-                for (at, item) in items[..count].iter().enumerate() {
+                choose(count, all, items);
+                if items.len() > count {
+                    items.select_nth_unstable(count);
+                    items.truncate(count);
+                }
+                items.sort_unstable();
+                for (at, item) in items.iter().enumerate() {
                     write(out, at, item.place as usize);
                 }
-            },
-        );
+            });
+            return;
+        }
+        self.each(grant, |grant, places: &mut Places<T::Key>, out, input| {
+            places.keys.clear();
+            places.keys.extend((0..extent.cast_signed()).map(|place| key(input, place)));
+            for (at, place) in places.sorted(grant).take(count).enumerate() {
+                write(out, at, place);
+            }
+        });
     }
 
     /// As [`Lines::places`], where a place does not fit 32 bits.
@@ -168,49 +187,44 @@ impl Lines {
         }
     }
 
-    /// Fills a vector with the items of each line by `fill(items, line)`, sorts them, and hands them to
-    /// `write(line of the output, line of the input, items)`.
-    fn each<I: Item>(
+    /// Does `work(grant, memory, line of the output, line of the input)` for each line: long ones one after the other with
+    /// all threads of the grant, others on this one or another.
+    fn each<M: Default>(
         &self,
         grant: &Grant<'_>,
-        fill: impl Fn(&mut Vec<I>, isize) + Sync,
-        write: impl Fn(isize, isize, &[I]) + Sync,
+        work: impl Fn(Option<&Grant<'_>>, &mut M, isize, isize) + Sync,
     ) {
         let extent = self.along.extent;
         let [next_to, next_from] = self.across.strides();
-        if extent >= LONG {
-            let (mut items, mut scratch) = (Vec::new(), Vec::new());
-            for ([out, input], length) in self.across.runs(0..self.across.elements()) {
-                for line in 0..length.cast_signed() {
-                    let (out, input) = (out + line * next_to, input + line * next_from);
-                    items.clear();
-                    fill(&mut items, input);
-                    sort_shared(grant, &mut items, &mut scratch);
-                    write(out, input, &items);
-                }
-            }
-            return;
-        }
-        grant.share(self.across.elements(), COST.saturating_mul(extent), |range| {
-            let (mut items, mut scratch) = (Vec::new(), Vec::new());
+        let all = |grant: Option<&Grant<'_>>, range| {
+            let mut memory = M::default();
             for ([out, input], length) in self.across.runs(range) {
                 for line in 0..length.cast_signed() {
-                    let (out, input) = (out + line * next_to, input + line * next_from);
-                    items.clear();
-                    fill(&mut items, input);
-                    sort(&mut items, &mut scratch);
-                    write(out, input, &items);
+                    work(grant, &mut memory, out + line * next_to, input + line * next_from);
                 }
             }
-        });
+        };
+        if extent >= LONG {
+            all(Some(grant), 0..self.across.elements());
+        } else {
+            let cost = COST.saturating_mul(extent);
+            grant.share(self.across.elements(), cost, |range| all(None, range));
+        }
     }
+}
+
+/// A key and where it was. No two of a line are equal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Placed<K> {
+    key: K,
+    place: u32,
 }
 
 /// Adds the `count` least of all items, which come in the order of their places, to `chosen`, in no order and with some
 /// others.
 fn choose<K: Key>(count: usize, all: impl Iterator<Item = Placed<K>>, chosen: &mut Vec<Placed<K>>) {
     /// How many more may wait to be chosen from.
-    const WAITING: usize = 64;
+    const WAITING: usize = 16;
     let most = 2 * count + WAITING;
     chosen.reserve(most);
     let mut bound = None;

@@ -35,22 +35,6 @@ impl<K: Key> Item for K {
     }
 }
 
-/// A key and where it was. No two of a line are equal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Placed<K> {
-    pub(super) key: K,
-    pub(super) place: u32,
-}
-
-impl<K: Key> Item for Placed<K> {
-    const BYTES: usize = K::BYTES;
-
-    #[inline]
-    fn byte(self, place: usize) -> u8 {
-        self.key.byte(place)
-    }
-}
-
 /// Sorts items, which are in the order of their places if they have some. `scratch` is memory to work in.
 pub(super) fn sort<I: Item>(items: &mut [I], scratch: &mut Vec<I>) {
     if items.len() < I::COUNTED_FROM {

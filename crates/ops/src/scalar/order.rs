@@ -33,6 +33,10 @@ pub trait Key: Copy + Ord + Hash + Default + Send + Sync + 'static {
     /// Byte `place`, counted from the lowest.
     #[must_use]
     fn byte(self, place: usize) -> u8;
+
+    /// All bits, below zeros.
+    #[must_use]
+    fn bits(self) -> u64;
 }
 
 macro_rules! key {
@@ -48,6 +52,11 @@ macro_rules! key {
             #[inline]
             fn byte(self, place: usize) -> u8 {
                 (self >> (8 * place)) as u8
+            }
+
+            #[inline]
+            fn bits(self) -> u64 {
+                u64::from(self)
             }
         })*
     };
