@@ -10,7 +10,7 @@ use super::{Command, Workspace};
 
 pub(super) const COMMAND: Command = Command {
     name: "test",
-    arguments: "[--providers] [-- RUNNER-ARGUMENTS]",
+    arguments: "[--providers | --sanitizer] [-- RUNNER-ARGUMENTS]",
     about: "run every test of the workspace",
     details: || {
         "Runs the documentation tests, then the rest through cargo-nextest where that is\n\
@@ -18,13 +18,18 @@ pub(super) const COMMAND: Command = Command {
          narrow the run to it: the documentation tests are then left out. `-p PACKAGE` among\n\
          them stands in for `--workspace`.\n\n\
          `--providers` runs the tests of the libraries that `cargo xtask providers install` got, loaded\n\
-         and linked, and no others; it says which ones are not there.\n"
+         and linked, and no others; it says which ones are not there.\n\n\
+         `--sanitizer` runs the tests of the crates with unsafe code under AddressSanitizer, where there is a\n\
+         nightly compiler; it builds them anew in target/sanitizer.\n"
             .to_owned()
     },
     run: |workspace, mut arguments| {
         if arguments.flag("--providers") {
             loaded(workspace, &arguments.finish()?)?;
             return linked(workspace);
+        }
+        if arguments.flag("--sanitizer") {
+            return sanitized(workspace, &arguments.finish()?);
         }
         let passed_on = arguments.finish()?;
         let runner = Runner::installed(workspace);
@@ -119,6 +124,43 @@ pub(super) fn linked(workspace: &Workspace) -> Result<(), Failure> {
         .run(workspace.root())
 }
 
+/// Runs the tests of the crates that hold unsafe code under AddressSanitizer, which only a nightly compiler has.
+fn sanitized(workspace: &Workspace, passed_on: &[String]) -> Result<(), Failure> {
+    if !nightly(["--version"]).succeeds(workspace.root()) {
+        eprintln!(
+            "\n!! SKIPPED: AddressSanitizer needs a nightly compiler; `rustup toolchain install nightly` gets one\n"
+        );
+        return Ok(());
+    }
+    under_sanitizer(passed_on).run(workspace.root())
+}
+
+fn nightly<const N: usize>(words: [&str; N]) -> Step {
+    Step::program("rustup", ["run", "nightly", "cargo"]).args(words)
+}
+
+/// The line that does it. The target is named so that build scripts and macros stay as they are.
+fn under_sanitizer(passed_on: &[String]) -> Step {
+    nightly(["test", "--lib", "--tests", "--target", "host-tuple"])
+        .args(["--target-dir", "target/sanitizer"])
+        .args(WITH_UNSAFE_CODE.iter().flat_map(|package| ["-p", package]))
+        .args((!passed_on.is_empty()).then_some("--"))
+        .args(passed_on.iter().cloned())
+        .more_flags("RUSTFLAGS", "-Zsanitizer=address")
+        // Memory that there is not is asked for and refused, and a test looks at how much stays resident. Leaks are
+        // not looked for: in tests of calls from inside of a callback, an executor and its backend hold each other.
+        .env("ASAN_OPTIONS", "allocator_may_return_null=1:quarantine_size_mb=4:detect_leaks=0")
+}
+
+/// The crates that hold unsafe code and tests of it, without the arbiter, whose atomics the models check.
+const WITH_UNSAFE_CODE: &[&str] = &[
+    "tenferro-tensor",
+    "tenferro-engine",
+    "tenferro-cpu",
+    "tenferro-provider",
+    "tenferro-providers",
+];
+
 /// The tests that load libraries.
 const LIBRARY_TESTS: &[&str] =
     &["interposed", "libraries", "library_threads", "loaded_backends", "loaded_settings"];
@@ -133,6 +175,14 @@ mod tests {
     fn line(runner: Runner, words: &[&str]) -> String {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         runner.run(&words).to_string()
+    }
+
+    #[test]
+    fn the_sanitizer_sees_the_kernels_and_their_users() {
+        let line = under_sanitizer(&["x50".to_owned()]).to_string();
+        for part in ["-Zsanitizer=address", "-p tenferro-engine", "-p tenferro-cpu", "-- x50"] {
+            assert!(line.contains(part), "{line}");
+        }
     }
 
     #[test]
