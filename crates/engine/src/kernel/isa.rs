@@ -4,8 +4,9 @@
 //! these runs has no influence on what it computes, because every element is computed by the same operations. Those
 //! that need fused multiply-adds ask for them.
 
+#[cfg(target_arch = "x86_64")]
+use std::marker::PhantomData;
 use std::{
-    marker::PhantomData,
     mem::MaybeUninit,
     ptr::NonNull,
     sync::atomic::{AtomicU8, Ordering},
@@ -215,6 +216,7 @@ pub(super) fn in_wide<W: NullaryFnOnce>(work: W) -> W::Output {
 }
 
 /// One call of a loop, to be inlined into a function that may use an instruction set.
+#[cfg(target_arch = "x86_64")]
 struct Call<'a, L> {
     out: NonNull<u8>,
     inputs: &'a Places,
@@ -223,6 +225,7 @@ struct Call<'a, L> {
     kind: PhantomData<fn() -> L>,
 }
 
+#[cfg(target_arch = "x86_64")]
 impl<L: Loop> NullaryFnOnce for Call<'_, L> {
     type Output = ();
 

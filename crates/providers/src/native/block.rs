@@ -63,6 +63,7 @@ pub(super) struct Block<T: Number> {
 impl<T: Number> Block<T> {
     /// Whether the product is the result: nothing is conjugated or scaled, and nothing is added.
     #[inline]
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn is_plain(&self) -> bool {
         self.conjugation == [Conjugation::Plain; 2]
             && matches!((self.alpha, self.beta), (Scale::One, Scale::Zero))
