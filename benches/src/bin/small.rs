@@ -1,23 +1,30 @@
-//! Suite `small`: additions of a few elements, where everything but the addition counts.
+//! Suite `small`: additions and products of a few elements, where everything but the arithmetic counts.
 //!
 //! Ours returns a fresh tensor, so the limit is a plain loop into a fresh `Vec` and the peer the
 //! operator of ndarray, which makes a fresh array. In a scope, the scope is open before a sample
 //! begins and closes after it: admission is paid for once and is not in the figure. Standalone,
 //! each addition is admitted by itself. A chain is a hundred additions, each of the sum before.
+//! A product's limit is the provider's call, which writes into an output that is there.
 
 #![forbid(unsafe_code)]
 
 use std::hint::black_box;
 use std::process::ExitCode;
+use std::time::Instant;
 
-use ndarray::Array1;
+use ndarray::{Array1, Array2, ShapeBuilder};
 use tenferro_bench_limits::add_fresh;
 use tenferro_benches::{Case, Contender, Suite, scoped};
 use tenferro_cpu::CpuBackend;
-use tenferro_tensor::{Tensor, TensorElementwise};
+use tenferro_ops::TensorComposite;
+use tenferro_provider::{Preference, Product, Sequential};
+use tenferro_tensor::{AsOperand, Tensor, TensorElementwise, TensorViewMut};
 
 const THREADS: usize = 1;
 const SIZES: [usize; 3] = [2, 64, 1024];
+
+/// Extents of the square matrices that are multiplied.
+const EXTENTS: [usize; 4] = [4, 8, 16, 64];
 
 /// Additions of a chain.
 const LINKS: usize = 100;
@@ -53,6 +60,24 @@ fn main() -> ExitCode {
                 ours: chain(n),
                 limit: chain_limit(n),
                 peers: vec![ndarray_chain(n)],
+            });
+        }
+        for n in EXTENTS {
+            suite.case(&format!("scope/matmul/f64/{n}"), THREADS, |name, threads| Case {
+                name,
+                threads,
+                ours: product(n, [n, n]),
+                limit: product_limit(n, n),
+                peers: vec![ndarray_product(n)],
+            });
+        }
+        for n in EXTENTS {
+            suite.case(&format!("scope/matmul/f64/{n}x{n}x1"), THREADS, |name, threads| Case {
+                name,
+                threads,
+                ours: product(n, [n]),
+                limit: product_limit(n, 1),
+                peers: Vec::new(),
             });
         }
     })
@@ -115,4 +140,49 @@ fn ndarray_chain(n: usize) -> Contender<'static> {
         // By reference, as the other contenders: its by-value operator works in place.
         (1..LINKS).fold(&x + &y, |sum, _| &sum + black_box(&y))
     })
+}
+
+/// A square matrix of extent `n` times a matrix or a vector.
+fn product<const RANK: usize>(n: usize, right: [usize; RANK]) -> Contender<'static> {
+    let tensor = |extents: Vec<usize>| {
+        let elements = (0..extents.iter().product()).map(|at| at as f64 * 0.5).collect();
+        Tensor::from_vec_col_major(extents, elements)
+            .expect("invariant: as many as the extents say")
+    };
+    let (lhs, rhs) = (tensor(vec![n, n]), tensor(right.to_vec()));
+    scoped(THREADS, move |operations| {
+        operations.matmul(black_box(&lhs), black_box(&rhs)).expect("operands that agree")
+    })
+}
+
+/// The provider's call for `n` by `n` times `n` by `columns`.
+fn product_limit(n: usize, columns: usize) -> Contender<'static> {
+    let registry = CpuBackend::builder().registry().expect("the built-in providers");
+    let chain = registry.select(&Preference::Auto).expect("the built-in providers");
+    let tensor = |columns: usize| {
+        let elements = (0..n * columns).map(|at| at as f64 * 0.5).collect();
+        Tensor::from_vec_col_major(vec![n, columns, 1], elements).expect("invariant: as many")
+    };
+    let (lhs, rhs, mut out) = (tensor(n), tensor(columns), vec![0.0; n * columns]);
+    Contender::sampled("provider", move |count| {
+        let strides = [1, n.cast_signed(), (n * columns).cast_signed()];
+        let mut out = TensorViewMut::from_slice(&mut out, &[n, columns, 1], &strides, 0)
+            .expect("invariant: as many as the extents say");
+        let (lhs, rhs, mut out) = (lhs.as_operand(), rhs.as_operand(), out.as_operand_mut());
+        let start = Instant::now();
+        for _ in 0..count {
+            let (lhs, rhs) = (*black_box(&lhs), *black_box(&rhs));
+            let mut product = Product::new(lhs, rhs, out.reborrow()).expect("they agree");
+            let done = chain.product(&mut product, &Sequential);
+            black_box(done.expect("somebody multiplies").name());
+        }
+        start.elapsed()
+    })
+}
+
+fn ndarray_product(n: usize) -> Contender<'static> {
+    let elements = || (0..n * n).map(|at| at as f64 * 0.5).collect();
+    let matrix = || Array2::from_shape_vec((n, n).f(), elements()).expect("invariant: as many");
+    let (lhs, rhs) = (matrix(), matrix());
+    Contender::repeated("ndarray", move || black_box(&lhs).dot(black_box(&rhs)))
 }

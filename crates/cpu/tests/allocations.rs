@@ -1,4 +1,4 @@
-//! What a warm scope allocates: nothing. The only test of its process, because the allocator counts for all.
+//! What a warm scope allocates: nothing. A process of its own, because the allocator counts for all of its tests.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
@@ -9,7 +9,8 @@ use std::{
 
 use tenferro_arbiter::{CpuSet, FairArbiter};
 use tenferro_cpu::CpuBackend;
-use tenferro_tensor::{DType, Tensor, TensorElementwise};
+use tenferro_ops::TensorComposite;
+use tenferro_tensor::{BatchPosition, Contraction, DType, Tensor, TensorDot, TensorElementwise};
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
@@ -65,4 +66,34 @@ fn x18_a_warm_scope_and_an_empty_operation_in_it_allocate_nothing() {
     assert_eq!(count(|| drop(owner.clone().add(&small, &small).unwrap())), 0, "a lone operation");
     // The count itself counts.
     assert!(count(|| drop(vec![1_u8])) > 0);
+}
+
+#[test]
+fn x18_small_products_in_a_warm_scope_allocate_nothing() {
+    let owner = CpuBackend::with_threads(1).unwrap();
+    let mut operations = owner.clone();
+    let ones = |extents: &[usize]| Tensor::ones(DType::F64, extents).unwrap();
+    let (matrix, vector, batch) = (ones(&[16, 16]), ones(&[16]), ones(&[8, 8, 4]));
+    let in_step = Contraction {
+        lhs_batch: [2].into(),
+        rhs_batch: [2].into(),
+        batch: BatchPosition::Trailing,
+        ..Contraction::over([1], [0])
+    };
+    let mut run = |n: usize| {
+        owner
+            .with_execution_scope(|| {
+                for _ in 0..n {
+                    operations.matmul(&matrix, &matrix).unwrap();
+                    operations.matmul(&matrix.view().transpose(), &matrix).unwrap();
+                    operations.matmul(&matrix, &vector).unwrap();
+                    operations.matmul(&vector, &matrix).unwrap();
+                    operations.matmul(&vector, &vector).unwrap();
+                    operations.dot_general(&batch, &batch, in_step.clone()).unwrap();
+                }
+            })
+            .unwrap();
+    };
+    run(1);
+    assert_eq!(count(|| run(100)), 0);
 }

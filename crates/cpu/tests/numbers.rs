@@ -6,7 +6,7 @@ mod samples;
 
 use samples::{Widths, backend, rough, same};
 use tenferro_cpu::CpuBackend;
-use tenferro_ops::{Engine, Scale, TensorComposite};
+use tenferro_ops::{Engine, Scale, TensorComposite, reference::Reference};
 use tenferro_tensor::{
     AsOperand, Comparison, Complex64, Contraction, DType, Error, Factor, KeepAxes, Numerical,
     Result, Scalar, Tensor, TensorAnalytic, TensorDot, TensorElementwise, TensorIndexing,
@@ -394,4 +394,35 @@ fn x53_f17_nobody_writes_through_elements_that_share_memory() {
     // Where no second index is, no stride makes two elements meet.
     assert!(TensorViewMut::from_slice(elements, &[1, 3], &[0, 2], 0).is_ok());
     assert!(TensorViewMut::from_slice(elements, &[0, 3], &[0, 0], 0).is_ok());
+}
+
+#[test]
+fn x50_a_product_of_matrices_and_vectors_is_bit_equal_in_every_way_to_ask_for_it() {
+    let owner = backend(1);
+    for dtype in [DType::F32, DType::F64, DType::C64, DType::I32] {
+        let (matrix, vector) = (rough(dtype, &[17, 17], 1), rough(dtype, &[17], 2));
+        let (flipped, reversed) = (matrix.view().transpose(), vector.view().reverse(0).unwrap());
+        let operands = [matrix.view(), flipped, vector.view(), reversed];
+        for (lhs, rhs) in operands.iter().flat_map(|lhs| operands.iter().map(move |rhs| (lhs, rhs)))
+        {
+            let what = format!("{dtype} {} {}", lhs.shape(), rhs.shape());
+            let expected = owner.clone().matmul(lhs, rhs).unwrap();
+            let truth = Reference.matmul(lhs, rhs).unwrap();
+            assert_eq!(expected.shape(), truth.shape(), "{what}");
+            assert!(dtype.is_inexact() || same(&expected, &truth), "{what}");
+            let mut operations = owner.clone();
+            let scoped = owner.with_execution_scope(|| operations.matmul(lhs, rhs)).unwrap();
+            assert!(same(&scoped.unwrap(), &expected), "{what} in a scope");
+            let session = owner.with_backend_session(|engine| engine.matmul(lhs, rhs)).unwrap();
+            assert!(same(&session, &expected), "{what} in a session");
+            let contraction = Contraction::over([lhs.shape().rank() - 1], [0]);
+            let general = owner.clone().dot_general(lhs, rhs, contraction.clone()).unwrap();
+            assert!(same(&general, &expected), "{what} as a contraction");
+            let mut out = Tensor::zeros(dtype, &expected.shape()[..]).unwrap();
+            let to = out.as_operand_mut().unwrap();
+            let (lhs, rhs) = (lhs.as_operand(), rhs.as_operand());
+            owner.clone().contract_into(&contraction, &lhs, &rhs, Scale::ASSIGN, to).unwrap();
+            assert!(same(&out, &expected), "{what} into an output");
+        }
+    }
 }

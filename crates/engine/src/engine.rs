@@ -11,7 +11,7 @@ use tenferro_tensor::{
 
 use crate::{
     error::refused,
-    kernel::{self, ExponentialPlan, Grant},
+    kernel::{self, ExponentialPlan, Grant, Plain},
     pool::BufferPool,
     schedule::product_pays,
 };
@@ -184,6 +184,12 @@ impl CpuEngine {
         primitive: &Primitive,
         inputs: &[Operand<'_>],
     ) -> Result<Tensor> {
+        if let Primitive::Dot(Dot::DotGeneral { contraction }) = primitive
+            && let Some(plain) = Plain::of(contraction, inputs)
+            && let Some(result) = self.run_plain(workers, &plain)
+        {
+            return result;
+        }
         if let Some(like) = result_like(primitive, inputs)
             && let Some(result) = self.run_small(primitive, inputs, like)
         {
@@ -209,6 +215,18 @@ impl CpuEngine {
         })?;
         // SAFETY: the kernel has written as many elements of the dtype to the block's data, which are aligned.
         block.map(|block| unsafe { Tensor::from_block(block, dtype, shape) })
+    }
+
+    /// The result of a plain contraction; `None` if it has to go the general way, which knows every refusal.
+    #[inline]
+    fn run_plain(&self, workers: &dyn Workers, plain: &Plain<'_>) -> Option<Result<Tensor>> {
+        let (dtype, shape) = (plain.dtype(), plain.shape()?);
+        let block = self.pool.take(shape.elements().checked_mul(dtype.size())?)?;
+        // SAFETY: the block's data are aligned, large enough for a dense tensor, and nobody else's.
+        let out = unsafe { OperandMut::from_raw_uninit(block.data(), dtype, &shape, None) };
+        let done = plain.multiply(&self.grant(workers), Scale::ASSIGN, out);
+        // SAFETY: a product that returns without an error has written every element.
+        Some(done.map(|()| unsafe { Tensor::from_block(block, dtype, &shape) }))
     }
 
     fn run_any(

@@ -4,10 +4,12 @@
 //! vocabulary's methods are generated from the table, so that a rule reads like the eager code it stands for.
 //! A builder decides nothing about an operation: dtypes and shapes are the rules' business, values the engine's.
 
+use std::sync::LazyLock;
+
 use smallvec::SmallVec;
 use tenferro_tensor::{
-    AsOperand, Exponentials, Indices, Operand, Primitive, Result, Shape, Structural, Tensor,
-    TensorView, Vocabulary, vocabulary,
+    AsOperand, Contraction, Dot, Exponentials, Indices, Operand, Primitive, Result, Shape,
+    Structural, Tensor, TensorView, Vocabulary, vocabulary,
 };
 
 use crate::Meta;
@@ -41,6 +43,16 @@ pub trait Builder {
     fn stretch(&mut self, value: &Self::Value, extents: &[usize]) -> Result<Self::Value> {
         let rank = self.meta(value).shape.rank();
         self.emit(stretching(rank, extents), &[value])
+    }
+
+    /// The product of two matrices or vectors whose inner extents agree, if the builder has a way to it without a
+    /// contraction of its own.
+    ///
+    /// # Errors
+    /// As [`Builder::emit`].
+    fn product(&mut self, lhs: &Self::Value, rhs: &Self::Value) -> Result<Option<Self::Value>> {
+        let _ = (lhs, rhs);
+        Ok(None)
     }
 
     /// The value without a derivative, for what of a computation has none: how it came about need not be recorded.
@@ -232,6 +244,22 @@ impl<'a, V: Vocabulary + ?Sized> Builder for Eager<'a, V> {
         view.broadcast(extents).map(Lent::View)
     }
 
+    #[inline]
+    fn product(&mut self, lhs: &Lent<'a>, rhs: &Lent<'a>) -> Result<Option<Lent<'a>>> {
+        let (lhs, rhs) = (lhs.as_operand(), rhs.as_operand());
+        let (&[ref rows @ .., terms], &[inner] | &[inner, _]) =
+            (&lhs.shape()[..], &rhs.shape()[..])
+        else {
+            return Ok(None);
+        };
+        match PRODUCTS.get(rows.len()) {
+            Some(product) if terms == inner => {
+                self.engine.apply(product, &[lhs, rhs]).map(|result| Some(Lent::Tensor(result)))
+            }
+            _ => Ok(None),
+        }
+    }
+
     fn exponentials(
         &mut self,
         exponentials: &Exponentials,
@@ -240,6 +268,12 @@ impl<'a, V: Vocabulary + ?Sized> Builder for Eager<'a, V> {
         Ok(self.engine.exponentials(exponentials, &x.as_operand())?.map(Lent::Tensor))
     }
 }
+
+/// The products of a vector, and of a matrix, with either: made once, because lists of axes cost more than small ones do.
+static PRODUCTS: [LazyLock<Primitive>; 2] = [
+    LazyLock::new(|| Dot::DotGeneral { contraction: Contraction::over([0], [0]) }.into()),
+    LazyLock::new(|| Dot::DotGeneral { contraction: Contraction::over([1], [0]) }.into()),
+];
 
 /// The primitive that stretches a value of `rank` axes to `extents` from the right.
 #[must_use]

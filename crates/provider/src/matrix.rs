@@ -50,9 +50,49 @@ impl Matrix {
         Self { data, rows, cols, row_stride, col_stride, batch_stride }
     }
 
+    /// One matrix whose columns are axis `cols` of an operand with two axes, or of the one that a row has.
+    #[inline(always)]
+    pub(super) fn of_operand(
+        data: NonNull<u8>,
+        extents: &[usize],
+        strides: Option<&[isize]>,
+        cols: usize,
+    ) -> Option<Self> {
+        match *extents {
+            [first, second] => Some(Self::of_axes(data, [first, second], strides, 1 - cols)),
+            [length] if cols == 0 => Some(Self::row(data, length, strides)),
+            _ => None,
+        }
+    }
+
+    /// The matrix of one row that is an operand with one axis, or of one element that has none.
+    #[inline(always)]
+    fn row(data: NonNull<u8>, length: usize, strides: Option<&[isize]>) -> Self {
+        let col_stride = strides.and_then(<[isize]>::first).map_or(1, |&stride| stride);
+        let row_stride = length.max(1).cast_signed().wrapping_mul(col_stride);
+        Self { data, rows: 1, cols: length, row_stride, col_stride, batch_stride: 0 }
+    }
+
+    /// The result of a product whose operands have so many axes, of which it has those that are not summed over.
+    #[inline(always)]
+    pub(super) fn of_result(
+        data: NonNull<u8>,
+        extents: &[usize],
+        strides: Option<&[isize]>,
+        ranks: [usize; 2],
+    ) -> Option<Self> {
+        match (ranks, extents) {
+            ([2, 2], &[rows, cols]) => Some(Self::of_axes(data, [rows, cols], strides, 0)),
+            ([1, 2], &[cols]) => Some(Self::row(data, cols, strides)),
+            ([2, 1], &[rows]) => Some(Self::row(data, rows, strides).transposed()),
+            ([1, 1], &[]) => Some(Self::row(data, 1, None)),
+            _ => None,
+        }
+    }
+
     /// One matrix whose rows are axis `rows` of two.
     #[inline(always)]
-    pub(super) fn of_axes(
+    fn of_axes(
         data: NonNull<u8>,
         extents: [usize; 2],
         strides: Option<&[isize]>,

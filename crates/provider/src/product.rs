@@ -76,12 +76,14 @@ impl<'a> Product<'a> {
         Ok(Self::of(dtype, batch, [lhs, rhs, Matrix::new(data, [m, n], out.strides())]))
     }
 
-    /// The one product of two matrices, in which axis `over[0]` of `lhs` and axis `over[1]` of `rhs` are summed over.
+    /// The one product of two operands, in which axis `over[0]` of `lhs` and axis `over[1]` of `rhs` are summed over.
     ///
-    /// It is that of [`Product::new`] without a batch axis, for operands whose axes come in either order.
+    /// It is that of [`Product::new`] without a batch axis, for matrices whose axes come in either order. An operand of one
+    /// axis is a row on the left and a column on the right, and has no axis in the result.
     ///
     /// # Errors
-    /// [`Error::InvalidProduct`] as for [`Product::new`], if an operand has not two axes.
+    /// [`Error::InvalidProduct`] as for [`Product::new`], if an operand has neither one axis nor two, or not the one to be
+    /// summed over, or `out` has others than those that are left.
     ///
     /// # Panics
     /// If an axis to be summed over is neither 0 nor 1.
@@ -94,14 +96,17 @@ impl<'a> Product<'a> {
     ) -> Result<Self, Error> {
         assert!(over[0] < 2 && over[1] < 2, "a matrix has the axes 0 and 1");
         let dtype = lhs.dtype();
-        let shapes = (&lhs.shape()[..], &rhs.shape()[..], &out.shape()[..]);
-        let (&[l0, l1], &[r0, r1], &[m, n]) = shapes else {
+        let data = out.data();
+        let ranks = [lhs.shape().rank(), rhs.shape().rank()];
+        let matrices = (
+            Matrix::of_operand(lhs.data(), lhs.shape(), lhs.strides(), over[0]),
+            Matrix::of_operand(rhs.data(), rhs.shape(), rhs.strides(), over[1]),
+            Matrix::of_result(data, out.shape(), out.strides(), ranks),
+        );
+        let (Some(lhs_matrix), Some(rhs_matrix), Some(result)) = matrices else {
             return Err(unlike(&lhs, &rhs, &out, over));
         };
-        let data = out.data();
-        let lhs_matrix = Matrix::of_axes(lhs.data(), [l0, l1], lhs.strides(), 1 - over[0]);
-        let rhs_matrix = Matrix::of_axes(rhs.data(), [r0, r1], rhs.strides(), over[1]);
-        let result = Matrix::of_axes(data, [m, n], out.strides(), 0);
+        let rhs_matrix = rhs_matrix.transposed();
         let agree = lhs_matrix.cols == rhs_matrix.rows
             && lhs_matrix.rows == result.rows
             && rhs_matrix.cols == result.cols;
@@ -357,29 +362,33 @@ fn mismatch(lhs: &Operand<'_>, rhs: &Operand<'_>, out: &OperandMut<'_>) -> Error
         ("columns of the result", 1, 1, 2, 1),
         ("batch axis of the result", 0, 2, 2, 2),
     ];
-    misfit([lhs, rhs], out, 3, &pairs)
+    misfit([lhs, rhs], out, [3; 3], &pairs)
 }
 
-/// Why three operands, as matrices summed over one axis each, make no product.
+/// Why three operands, as matrices or vectors summed over one axis each, make no product.
 #[cold]
 fn unlike(lhs: &Operand<'_>, rhs: &Operand<'_>, out: &OperandMut<'_>, over: [usize; 2]) -> Error {
     let [left, right] = over;
-    let pairs = [
-        ("contracted axis", 0, left, 1, right),
-        ("rows of the result", 0, 1 - left, 2, 0),
-        ("columns of the result", 1, 1 - right, 2, 1),
-    ];
-    misfit([lhs, rhs], out, 2, &pairs)
+    let rank = |operand: &Operand<'_>, over: usize| operand.shape().rank().clamp(over + 1, 2);
+    let (lhs_rank, rhs_rank) = (rank(lhs, left), rank(rhs, right));
+    let mut pairs = vec![("contracted axis", 0, left, 1, right)];
+    if lhs_rank == 2 {
+        pairs.push(("rows of the result", 0, 1 - left, 2, 0));
+    }
+    if rhs_rank == 2 {
+        pairs.push(("columns of the result", 1, 1 - right, 2, lhs_rank - 1));
+    }
+    misfit([lhs, rhs], out, [lhs_rank, rhs_rank, lhs_rank + rhs_rank - 2], &pairs)
 }
 
 /// What two axes are that must have one extent: the operand and the axis of each.
 type Pair = (&'static str, usize, usize, usize, usize);
 
-/// The first thing that does not fit about three operands with `rank` axes.
+/// The first thing that does not fit about three operands that should have so many axes.
 fn misfit(
     [lhs, rhs]: [&Operand<'_>; 2],
     out: &OperandMut<'_>,
-    rank: usize,
+    ranks: [usize; 3],
     pairs: &[Pair],
 ) -> Error {
     let dtype = lhs.dtype();
@@ -396,10 +405,10 @@ fn misfit(
     }
     let shapes = [lhs.shape(), rhs.shape(), out.shape()];
     let names = ["the shape of lhs", "the shape of rhs", "the shape of out"];
-    for (what, shape) in names.into_iter().zip(shapes) {
-        if shape.rank() != rank {
-            let actual = shape.rank();
-            return Validation::WrongLength { what, expected: rank, actual }.into();
+    for ((what, shape), expected) in names.into_iter().zip(shapes).zip(ranks) {
+        let actual = shape.rank();
+        if actual != expected {
+            return Validation::WrongLength { what, expected, actual }.into();
         }
     }
     let differing = pairs.iter().find(|&&(_, a, at, b, to)| shapes[a][at] != shapes[b][to]);

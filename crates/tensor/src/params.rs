@@ -15,6 +15,7 @@ pub struct Indices(List);
 impl Deref for Indices {
     type Target = [usize];
 
+    #[inline]
     fn deref(&self) -> &[usize] {
         &self.0
     }

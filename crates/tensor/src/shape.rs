@@ -25,6 +25,7 @@ impl Shape {
     /// # Errors
     /// [`Validation::SizeOverflow`] if the product of the extents, zeros counted as one, exceeds `isize::MAX`: a shape
     /// like `(2^40, 2^40, 0)` is refused, because a reduction or a broadcast of it could not be represented.
+    #[inline]
     pub fn new(extents: &[usize]) -> std::result::Result<Self, Validation> {
         match extents
             .iter()
@@ -36,6 +37,7 @@ impl Shape {
     }
 
     /// The shape with extents whose product is known to be representable.
+    #[inline]
     fn trusted(extents: &[usize]) -> Self {
         Self { elements: extents.iter().product(), extents: List::new(extents) }
     }

@@ -1,7 +1,8 @@
 //! General contractions as batched matrix products.
 //!
 //! The axes of each operand are grouped into rows, columns and batch. Where strides can walk a group as one axis the
-//! operand is used as it lies; otherwise it is packed into memory of the pool first. The products are a provider's.
+//! operand is used as it lies; otherwise it is packed into memory of the pool first. Those that are [`Plain`] skip all of
+//! it. The products are a provider's.
 
 use smallvec::SmallVec;
 use tenferro_ops::Scale;
@@ -11,7 +12,7 @@ use tenferro_tensor::{
     Tensor, TensorView, Uninit,
 };
 
-use super::{Grant, copy, structure::layout_of};
+use super::{Grant, Plain, copy, structure::layout_of};
 use crate::schedule::Mode;
 
 const OP: &str = "dot_general";
@@ -26,9 +27,8 @@ pub(crate) fn contract(
     scale: Scale,
     out: OperandMut<'_>,
 ) -> Result<()> {
-    if let Some(over) = plain(contraction, inputs, &out) {
-        let product = Product::of_two(inputs[0], inputs[1], out, over).map_err(refusal)?;
-        return multiply(grant, contraction, scale, product);
+    if let Some(plain) = Plain::of(contraction, inputs) {
+        return plain.multiply(grant, scale, out);
     }
     let groups = Groups::new(contraction, &inputs[0], &inputs[1]);
     let lhs = Side::new(
@@ -54,7 +54,8 @@ pub(crate) fn contract(
 }
 
 /// Hands a product to a provider, conjugated as the contraction says.
-fn multiply(
+#[inline(never)]
+pub(super) fn multiply(
     grant: &Grant<'_>,
     contraction: &Contraction,
     scale: Scale,
@@ -64,25 +65,18 @@ fn multiply(
         .conjugating(contraction.lhs, contraction.rhs)
         .scaled(scale.alpha, scale.beta)
         .map_err(refusal)?;
+    execute(grant, &mut product)
+}
+
+/// Hands a product to a provider.
+#[inline]
+pub(super) fn execute(grant: &Grant<'_>, product: &mut Product<'_>) -> Result<()> {
     let granted = grant.workers();
     let workers = match Mode::of(&granted, grant.providers, product.work()) {
         Mode::Sequential => granted.alone(),
         Mode::Outer | Mode::Inner => granted,
     };
-    grant.providers.execute(&mut product, &workers).map_err(refusal)
-}
-
-/// The axes to sum over of two matrices that make one product: there is nothing to group, and nothing is packed.
-fn plain(
-    contraction: &Contraction,
-    inputs: &[Operand<'_>],
-    out: &OperandMut<'_>,
-) -> Option<[usize; 2]> {
-    let Contraction { lhs_contracting, rhs_contracting, lhs_batch, .. } = contraction;
-    let (&[left], &[right]) = (&lhs_contracting[..], &rhs_contracting[..]) else { return None };
-    let matrices = inputs.iter().map(Operand::shape).chain([out.shape()]);
-    (lhs_batch.is_empty() && matrices.into_iter().all(|shape| shape.rank() == 2))
-        .then_some([left, right])
+    grant.providers.execute(product, &workers).map_err(refusal)
 }
 
 /// The axes of both operands by their role.
@@ -224,7 +218,8 @@ impl Matrices<'_> {
 }
 
 /// A provider's refusal as a tensor error.
-fn refusal(error: provider::Error) -> Error {
+#[cold]
+pub(super) fn refusal(error: provider::Error) -> Error {
     match error {
         provider::Error::InvalidProduct(problem) => problem.of(OP),
         unsupported @ provider::Error::Unsupported { .. } => {

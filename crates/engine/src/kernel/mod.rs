@@ -20,6 +20,7 @@ mod isa;
 mod lookup;
 mod math;
 mod place;
+mod plain;
 mod reduce;
 mod scan;
 mod scatter;
@@ -44,6 +45,7 @@ pub(crate) use elementwise::small;
 pub(crate) use exponentials::Plan as ExponentialPlan;
 pub use float_state::is_default as has_default_float_state;
 pub(crate) use fused::{Plan as RegionPlan, fits, region};
+pub(crate) use plain::Plain;
 pub(crate) use share::pays;
 
 /// What an operation may use: threads, memory and providers.

@@ -19,6 +19,9 @@ pub fn matmul<B: Builder + ?Sized>(
     lhs: &B::Value,
     rhs: &B::Value,
 ) -> Result<B::Value> {
+    if let Some(product) = builder.product(lhs, rhs)? {
+        return Ok(product);
+    }
     let shapes = [builder.meta(lhs).shape, builder.meta(rhs).shape];
     let (summed, batch) = axes(&shapes[0], &shapes[1]).map_err(|p| p.of("matmul"))?;
     match batch {
