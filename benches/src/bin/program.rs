@@ -7,7 +7,8 @@
 //! is ours too, one operation after the other.
 //!
 //! Preparing itself: a program of a thousand steps, all passes, where the limit copies the steps; and a cache that has it
-//! already, where the limit counts one more owner.
+//! already, where the limit counts one more owner; and one that has an equal program, traced again each time, where the
+//! limit traces it and asks no cache.
 
 #![forbid(unsafe_code)]
 
@@ -62,6 +63,19 @@ fn main() -> ExitCode {
                     cache.prepare(black_box(&program)).expect("a prepared program")
                 }),
                 limit: Contender::repeated("clone of an Arc", move || Arc::clone(black_box(&kept))),
+                peers: Vec::new(),
+            }
+        });
+        suite.case("cache-hit-traced-again/f64/1000", 1, |name, threads| {
+            let cache = Cache::new(16);
+            cache.prepare(&layers()).expect("memory for constants");
+            Case {
+                name,
+                threads,
+                ours: Contender::repeated("ours", move || {
+                    cache.prepare(&layers()).expect("a prepared program")
+                }),
+                limit: Contender::repeated("the trace alone", layers),
                 peers: Vec::new(),
             }
         });

@@ -3,21 +3,54 @@
 //! The names of inputs count, since they are printed. Custom operations are the same only if they are one object.
 
 use std::{
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
+    hash::{Hash, Hasher},
+    sync::{Arc, OnceLock},
 };
 
+use rustc_hash::FxHasher;
 use tenferro_tensor::{Tensor, dispatch};
 
 use crate::{Control, Program, Step, StepKind};
 
+/// What is known of a program, all of whose clones share it.
+#[derive(Default)]
+pub(super) struct Identity {
+    /// Computed when it is first asked for.
+    pub(super) fingerprint: OnceLock<u64>,
+    /// Shared with a program that was found to be equal, so that those two are compared once: a cache is asked for a
+    /// program that was traced again as often as it runs.
+    class: OnceLock<Arc<()>>,
+}
+
+impl Identity {
+    /// Whether the programs are known to be equal.
+    fn is(&self, other: &Self) -> bool {
+        match (self.class.get(), other.class.get()) {
+            (Some(one), Some(another)) => Arc::ptr_eq(one, another),
+            _ => false,
+        }
+    }
+
+    /// Keeps that the programs are equal, unless each has found another one.
+    fn unite(&self, other: &Self) {
+        let class = self.class.get_or_init(|| other.class.get().cloned().unwrap_or_default());
+        other.class.get_or_init(|| Arc::clone(class));
+    }
+}
+
 impl PartialEq for Program {
     fn eq(&self, other: &Self) -> bool {
-        self.is(other)
-            || (self.fingerprint() == other.fingerprint()
-                && self.inputs() == other.inputs()
-                && self.outputs() == other.outputs()
-                && self.steps() == other.steps())
+        if self.is(other) || self.identity.is(&other.identity) {
+            return true;
+        }
+        let equal = self.fingerprint() == other.fingerprint()
+            && self.inputs() == other.inputs()
+            && self.outputs() == other.outputs()
+            && self.steps() == other.steps();
+        if equal {
+            self.identity.unite(&other.identity);
+        }
+        equal
     }
 }
 
@@ -65,7 +98,7 @@ impl Hash for Step {
 
 /// What [`Program::fingerprint`] is computed of.
 pub(super) fn fingerprint(program: &Program) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = FxHasher::default();
     for spec in program.inputs() {
         spec.meta().hash(&mut hasher);
         spec.name().hash(&mut hasher);

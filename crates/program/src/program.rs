@@ -1,12 +1,15 @@
 //! A program: steps in an order in which they can run, each the only origin of its values.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tenferro_ops::{CustomOp, Meta};
 use tenferro_tensor::{DType, Indices, Primitive, Shape, Tensor};
 
-use crate::{Control, Result, identity::fingerprint};
+use crate::{
+    Control, Result,
+    identity::{Identity, fingerprint},
+};
 
 /// The dtype and shape of an input, and what it is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,8 +150,7 @@ impl Step {
 #[derive(Clone)]
 pub struct Program {
     graph: Arc<Graph>,
-    /// Computed when it is first asked for.
-    fingerprint: Arc<OnceLock<u64>>,
+    pub(super) identity: Arc<Identity>,
 }
 
 /// The parts of a program.
@@ -194,7 +196,7 @@ impl Graph {
 
 impl Program {
     pub(super) fn new(graph: Graph) -> Self {
-        Self { graph: Arc::new(graph), fingerprint: Arc::default() }
+        Self { graph: Arc::new(graph), identity: Arc::default() }
     }
 
     /// Whether this is the very same program, and no equal one.
@@ -205,7 +207,7 @@ impl Program {
     /// A number that equal programs share, and others hardly ever. Read off all steps and constants, once.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
-        *self.fingerprint.get_or_init(|| fingerprint(self))
+        *self.identity.fingerprint.get_or_init(|| fingerprint(self))
     }
 
     /// The program with other results.

@@ -331,3 +331,21 @@ fn equal_programs_are_equal_and_others_are_not() {
     assert_ne!(make(0.0, "x"), make(-0.0, "x"));
     assert_ne!(make(2.0, "x"), make(2.0, "y"));
 }
+
+#[test]
+fn programs_that_were_found_equal_stay_so_and_stay_apart_from_others() {
+    let make =
+        |number: f64| trace(&[spec(DType::F64, &[2])], |xs| (&xs[0] * number).exp()).unwrap();
+    let (twos, threes) = ([(); 3].map(|()| make(2.0)), [(); 3].map(|()| make(3.0)));
+    // Pairs first, so that each group is put together of two that were found on their own.
+    assert_eq!(twos[0], twos[1]);
+    assert_eq!(threes[1], threes[2]);
+    for (two, three) in twos.iter().zip(&threes) {
+        for (other_two, other_three) in twos.iter().zip(&threes) {
+            assert_eq!(two, other_two);
+            assert_eq!(three, other_three);
+            assert_ne!(two, other_three);
+            assert_ne!(other_two.clone(), three.clone());
+        }
+    }
+}

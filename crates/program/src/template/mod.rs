@@ -11,10 +11,11 @@ mod probes;
 mod specialised;
 
 use std::{
-    hash::{DefaultHasher, Hash, Hasher},
+    hash::{Hash, Hasher},
     sync::{Arc, OnceLock},
 };
 
+use rustc_hash::FxHasher;
 use tenferro_ops::Meta;
 use tenferro_tensor::DType;
 
@@ -300,7 +301,7 @@ impl Template {
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         *self.parts.fingerprint.get_or_init(|| {
-            let mut hasher = DefaultHasher::new();
+            let mut hasher = FxHasher::default();
             (&self.parts.axes, self.parts.sample.fingerprint()).hash(&mut hasher);
             self.parts.varying.hash(&mut hasher);
             hasher.finish()
