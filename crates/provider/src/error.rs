@@ -2,9 +2,10 @@
 
 use tenferro_tensor::{DType, Factor, Validation};
 
+#[cfg(feature = "conformance")]
+use crate::conformance::Failure;
 use crate::{
     Reason,
-    conformance::Failure,
     lapack::{Breakdown, Routine},
 };
 
@@ -46,6 +47,7 @@ pub enum Error {
         name: String,
     },
     /// A provider computes wrong results, which the self-test found: it is not registered.
+    #[cfg(feature = "conformance")]
     #[error(
         "provider `{name}` {version} was refused, because its self-test failed: {failure}; use another build of it, or \
          another provider"

@@ -12,7 +12,7 @@ use tenferro_ops::scalar::{
 use tenferro_tensor::{Analytic, DType, Elementwise, Numerical, Scalar, Validation, dispatch};
 
 use super::{
-    isa::{Loop, Places, Run, Word, baseline, compiled},
+    isa::{Loop, Places, Run, Word, compiled},
     math,
 };
 
@@ -42,7 +42,7 @@ pub(super) struct Check {
 impl Kernel {
     /// A kernel that computes nothing, to be filled in.
     pub(super) fn empty() -> Self {
-        Self { run: baseline::<CopyLoop<0>>, word: Word::EMPTY, check: None, extra_cost: 0 }
+        Self { run: CopyLoop::<0>::baseline, word: Word::EMPTY, check: None, extra_cost: 0 }
     }
 
     /// Becomes the kernel of an elementwise row for operands of `dtype`; for `select` that of its branches.
@@ -75,7 +75,7 @@ struct Erase<'k, const WIDE: bool>(&'k mut Kernel);
 impl<const WIDE: bool> Erase<'_, WIDE> {
     #[inline]
     fn kernel<L: Loop>(self, wide: bool, word: Word) {
-        self.0.run = if WIDE && wide { compiled::<L>() } else { baseline::<L> };
+        self.0.run = if WIDE && wide { compiled::<L>() } else { L::baseline };
         self.0.word = word;
     }
 }
@@ -119,11 +119,11 @@ impl<const WIDE: bool> ElementwiseVisitor for Erase<'_, WIDE> {
     /// The bytes as they are.
     fn bitcast(self, from: DType, _to: DType) {
         self.0.run = match from.size() {
-            1 => baseline::<CopyLoop<1>>,
-            2 => baseline::<CopyLoop<2>>,
-            4 => baseline::<CopyLoop<4>>,
-            8 => baseline::<CopyLoop<8>>,
-            _ => baseline::<CopyLoop<16>>,
+            1 => CopyLoop::<1>::baseline,
+            2 => CopyLoop::<2>::baseline,
+            4 => CopyLoop::<4>::baseline,
+            8 => CopyLoop::<8>::baseline,
+            _ => CopyLoop::<16>::baseline,
         };
     }
 }

@@ -49,13 +49,43 @@ impl Word {
 }
 
 /// A loop over elements that lie next to each other.
-pub(super) trait Loop: 'static {
+pub(super) trait Loop: Sized + 'static {
     /// Computes `length` elements of the output. Inlined into a function for each instruction set.
     ///
     /// # Safety
     /// The output must be valid for writes of `length` elements, the inputs be as many initialised elements of the
     /// loop's types, and no input may overlap the output; the word must be what the loop was made with.
     unsafe fn run(out: NonNull<u8>, inputs: &Places, length: usize, word: Word);
+
+    // What follows is provided here, and not by functions beside the trait, because the compiler puts it with the type of
+    // the loop then: all loops in one place would be compiled by one thread while the others have nothing to do.
+
+    /// The loop for every CPU of the target.
+    ///
+    /// # Safety
+    /// As for [`Loop::run`].
+    unsafe fn baseline(out: NonNull<u8>, inputs: &Places, length: usize, word: Word) {
+        // SAFETY: the caller keeps the contract.
+        unsafe { Self::run(out, inputs, length, word) }
+    }
+
+    /// # Safety
+    /// As for [`Loop::run`], and the CPU must have AVX2.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn avx2(out: NonNull<u8>, inputs: &Places, length: usize, word: Word) {
+        // SAFETY: the caller says that the CPU has what the token stands for.
+        let token = unsafe { V3::new_unchecked() };
+        token.vectorize(Call::<Self> { out, inputs, length, word, kind: PhantomData });
+    }
+
+    /// # Safety
+    /// As for [`Loop::run`], and the CPU must have AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn avx512(out: NonNull<u8>, inputs: &Places, length: usize, word: Word) {
+        // SAFETY: the caller says that the CPU has what the token stands for.
+        let token = unsafe { V4::new_unchecked() };
+        token.vectorize(Call::<Self> { out, inputs, length, word, kind: PhantomData });
+    }
 }
 
 /// An instruction set.
@@ -115,11 +145,11 @@ const BASELINE_HAS_FMA: bool = cfg!(any(target_arch = "aarch64", target_feature 
 #[inline]
 pub(super) fn compiled<L: Loop>() -> Run {
     match Isa::current() {
-        Isa::Baseline => baseline::<L>,
+        Isa::Baseline => L::baseline,
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => avx2::<L>,
+        Isa::Avx2 => L::avx2,
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => avx512::<L>,
+        Isa::Avx512 => L::avx512,
     }
 }
 
@@ -129,48 +159,16 @@ pub(super) fn compiled_with_fma<L: Loop>() -> Option<Run> {
     match Isa::current() {
         Isa::Baseline => {
             if const { BASELINE_HAS_FMA } {
-                Some(baseline::<L>)
+                Some(L::baseline)
             } else {
                 None
             }
         }
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => Some(avx2::<L>),
+        Isa::Avx2 => Some(L::avx2),
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => Some(avx512::<L>),
+        Isa::Avx512 => Some(L::avx512),
     }
-}
-
-/// The loop for every CPU of the target.
-///
-/// # Safety
-/// As for [`Loop::run`].
-pub(super) unsafe fn baseline<L: Loop>(
-    out: NonNull<u8>,
-    inputs: &Places,
-    length: usize,
-    word: Word,
-) {
-    // SAFETY: the caller keeps the contract.
-    unsafe { L::run(out, inputs, length, word) }
-}
-
-/// # Safety
-/// As for [`Loop::run`], and the CPU must have AVX2.
-#[cfg(target_arch = "x86_64")]
-unsafe fn avx2<L: Loop>(out: NonNull<u8>, inputs: &Places, length: usize, word: Word) {
-    // SAFETY: the caller says that the CPU has what the token stands for.
-    let token = unsafe { V3::new_unchecked() };
-    token.vectorize(Call::<L> { out, inputs, length, word, kind: PhantomData });
-}
-
-/// # Safety
-/// As for [`Loop::run`], and the CPU must have AVX-512.
-#[cfg(target_arch = "x86_64")]
-unsafe fn avx512<L: Loop>(out: NonNull<u8>, inputs: &Places, length: usize, word: Word) {
-    // SAFETY: the caller says that the CPU has what the token stands for.
-    let token = unsafe { V4::new_unchecked() };
-    token.vectorize(Call::<L> { out, inputs, length, word, kind: PhantomData });
 }
 
 /// Does some work in the widest registers that this CPU has; `call` is inlined into a function for each kind.

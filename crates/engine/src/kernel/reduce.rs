@@ -7,6 +7,7 @@
 
 mod plan;
 mod truth;
+mod unit;
 
 use std::{mem::MaybeUninit, ops::Range, ptr::NonNull};
 
@@ -22,7 +23,6 @@ use tenferro_tensor::{
 use super::{
     Grant,
     fold::{Carry, Folding, Rows, joined},
-    isa::{in_wide, in_widest},
     place::{self, Extreme},
     share::{Elements, Target},
 };
@@ -247,16 +247,6 @@ impl CombinerVisitor for Loops<'_> {
     }
 }
 
-/// Whether a dtype, or another one with the same bits, is reduced so often that a second instance pays.
-const fn is_in_common_use<T: Scalar, R: Reducer<T>>() -> bool {
-    match T::DTYPE {
-        DType::I64 | DType::I32 | DType::C64 | DType::C32 => true,
-        // Truth values.
-        DType::I8 => R::IS_DISJUNCTION,
-        _ => false,
-    }
-}
-
 /// The jobs of a reduction.
 struct Fold<'a, T: Scalar, R: Reducer<T>> {
     grant: &'a Grant<'a>,
@@ -315,23 +305,10 @@ impl<T: Scalar, R: Reducer<T>> Fold<'_, T, R> {
     /// Does the jobs of a range, on this thread.
     fn jobs(&self, range: Range<usize>) {
         match self.source {
-            None => self.jobs_of(Jobs { fold: self, range, produce: None }),
+            None => unit::run(Jobs { fold: self, range, produce: None }),
             Some(source) => source.open(self.plan.longest_run(), &mut |produce| {
-                self.jobs_of(Jobs { fold: self, range: range.clone(), produce: Some(produce) });
+                unit::run(Jobs { fold: self, range: range.clone(), produce: Some(produce) });
             }),
-        }
-    }
-
-    /// Does jobs in the registers of this machine.
-    fn jobs_of(&self, jobs: Jobs<'_, '_, '_, T, R>) {
-        // Wider registers shorten what is computed most; every instance more is time to build. Halves are converted one
-        // by one in any.
-        if const { matches!(T::DTYPE, DType::F64 | DType::F32) } {
-            in_widest(jobs);
-        } else if const { is_in_common_use::<T, R>() } {
-            in_wide(jobs);
-        } else {
-            jobs.call();
         }
     }
 
