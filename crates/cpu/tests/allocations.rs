@@ -10,7 +10,10 @@ use std::{
 use tenferro_arbiter::{CpuSet, FairArbiter};
 use tenferro_cpu::CpuBackend;
 use tenferro_ops::TensorComposite;
-use tenferro_tensor::{BatchPosition, Contraction, DType, Tensor, TensorDot, TensorElementwise};
+use tenferro_tensor::{
+    BatchPosition, Comparison, Contraction, DType, KeepAxes, Sweep, Tensor, TensorAnalytic,
+    TensorDot, TensorElementwise, TensorIndexing, TensorReduction, TensorScan, TensorStructural,
+};
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
@@ -64,6 +67,24 @@ fn x18_a_warm_scope_and_an_empty_operation_in_it_allocate_nothing() {
     assert_eq!(count(|| run(&empty, 1)), 0, "an empty operation");
     assert_eq!(count(|| run(&small, 100)), 0, "small results come from the pool");
     assert_eq!(count(|| drop(owner.clone().add(&small, &small).unwrap())), 0, "a lone operation");
+    let matrix = Tensor::ones(DType::F64, [8, 8]).unwrap();
+    let families = || {
+        let b = &mut owner.clone();
+        owner
+            .with_execution_scope(|| {
+                b.exp(&small).unwrap();
+                b.compare(&small, &small, Comparison::Lt).unwrap();
+                b.convert(&small, DType::F32).unwrap();
+                b.sum(&matrix, [1], KeepAxes::Drop).unwrap();
+                b.argmax(&matrix, [0], KeepAxes::Drop).unwrap();
+                b.transpose(&matrix, [1, 0]).unwrap();
+                b.slice(&matrix, [1, 1], [7, 5], [2, 1]).unwrap();
+                b.cumsum(&small, 0_usize, Sweep::default()).unwrap();
+            })
+            .unwrap();
+    };
+    families();
+    assert_eq!(count(families), 0, "one of each family");
     // The count itself counts.
     assert!(count(|| drop(vec![1_u8])) > 0);
 }
