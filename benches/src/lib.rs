@@ -25,6 +25,7 @@
 
 #![forbid(unsafe_code)]
 
+mod called;
 mod contender;
 mod error;
 mod family;
@@ -39,6 +40,7 @@ mod scoped;
 mod statistics;
 mod suite;
 
+pub use called::called;
 pub use contender::{Case, Contender};
 pub use error::Error;
 pub use family::Family;

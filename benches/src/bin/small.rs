@@ -10,15 +10,14 @@
 
 use std::hint::black_box;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use ndarray::{Array1, Array2, ShapeBuilder};
-use tenferro_bench_limits::add_fresh;
-use tenferro_benches::{Case, Contender, Suite, scoped};
+use tenferro_bench_limits::{Matrices, add_fresh};
+use tenferro_benches::{Case, Contender, Suite, called, scoped};
 use tenferro_cpu::CpuBackend;
 use tenferro_ops::TensorComposite;
-use tenferro_provider::{Preference, Product, Sequential};
-use tenferro_tensor::{AsOperand, Tensor, TensorElementwise, TensorViewMut};
+use tenferro_provider::{Preference, Sequential};
+use tenferro_tensor::{Tensor, TensorElementwise};
 
 const THREADS: usize = 1;
 const SIZES: [usize; 3] = [2, 64, 1024];
@@ -159,25 +158,7 @@ fn product<const RANK: usize>(n: usize, right: [usize; RANK]) -> Contender<'stat
 fn product_limit(n: usize, columns: usize) -> Contender<'static> {
     let registry = CpuBackend::builder().registry().expect("the built-in providers");
     let chain = registry.select(&Preference::Auto).expect("the built-in providers");
-    let tensor = |columns: usize| {
-        let elements = (0..n * columns).map(|at| at as f64 * 0.5).collect();
-        Tensor::from_vec_col_major(vec![n, columns, 1], elements).expect("invariant: as many")
-    };
-    let (lhs, rhs, mut out) = (tensor(n), tensor(columns), vec![0.0; n * columns]);
-    Contender::sampled("provider", move |count| {
-        let strides = [1, n.cast_signed(), (n * columns).cast_signed()];
-        let mut out = TensorViewMut::from_slice(&mut out, &[n, columns, 1], &strides, 0)
-            .expect("invariant: as many as the extents say");
-        let (lhs, rhs, mut out) = (lhs.as_operand(), rhs.as_operand(), out.as_operand_mut());
-        let start = Instant::now();
-        for _ in 0..count {
-            let (lhs, rhs) = (*black_box(&lhs), *black_box(&rhs));
-            let mut product = Product::new(lhs, rhs, out.reborrow()).expect("they agree");
-            let done = chain.product(&mut product, &Sequential);
-            black_box(done.expect("somebody multiplies").name());
-        }
-        start.elapsed()
-    })
+    called(chain, Sequential, Matrices::<f64>::new([n, columns, n], 1))
 }
 
 fn ndarray_product(n: usize) -> Contender<'static> {

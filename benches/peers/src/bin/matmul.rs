@@ -17,11 +17,11 @@ use std::time::Instant;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use tenferro_bench_limits::{Element, Kernel, Library, Matrices, fma_f64};
-use tenferro_benches::{Contender, Family, Suite};
+use tenferro_benches::{Contender, Family, Suite, called};
 use tenferro_cpu::CpuBackend;
 use tenferro_ops::TensorComposite;
-use tenferro_provider::{Chain, Preference, Product, Registry, conformance::Threads};
-use tenferro_tensor::{AsOperand, Complex64, Scalar, Tensor, TensorViewMut};
+use tenferro_provider::{Preference, Registry, conformance::Threads};
+use tenferro_tensor::{Complex64, Scalar, Tensor};
 
 /// The providers that each backend has.
 const BUILT_IN: [&str; 2] = ["native", "naive"];
@@ -119,7 +119,11 @@ fn cases<T: Number>(suite: &mut Suite, threads: usize, work: &Work, callers: &Ca
                 let (place, preference) = &places[at];
                 let member = if called_at(place) {
                     let chain = registry.select(preference).expect("the provider is there");
-                    called::<T>(threads, work, chain)
+                    called(
+                        chain,
+                        Threads::new(threads),
+                        Matrices::<T>::new(work.extents, work.batch),
+                    )
                 } else {
                     scoped::<T>(threads, work, registry, preference.clone())
                 };
@@ -132,30 +136,6 @@ fn cases<T: Number>(suite: &mut Suite, threads: usize, work: &Work, callers: &Ca
 
 fn tensor<T: Number>(shape: [usize; 3], elements: &[T]) -> Tensor {
     Tensor::from_vec_col_major(shape.to_vec(), elements.to_vec()).expect("as many as the shape has")
-}
-
-/// A call of a provider, which makes and checks a request each time.
-fn called<T: Number>(threads: usize, work: &Work, chain: Chain) -> Contender<'static> {
-    let workers = Threads::new(threads);
-    let ([m, n, k], batch) = (work.extents, work.batch);
-    let matrices = Matrices::<T>::new([m, n, k], batch);
-    let lhs = tensor([m, k, batch], &matrices.lhs);
-    let rhs = tensor([k, n, batch], &matrices.rhs);
-    let mut elements = matrices.out;
-    Contender::sampled("provider", move |count| {
-        let strides = [1, m.cast_signed(), (m * n).cast_signed()];
-        let mut out = TensorViewMut::from_slice(&mut elements, &[m, n, batch], &strides, 0)
-            .expect("as many as the extents say");
-        let (lhs, rhs, mut out) = (lhs.as_operand(), rhs.as_operand(), out.as_operand_mut());
-        let start = Instant::now();
-        for _ in 0..count {
-            let (lhs, rhs) = (*black_box(&lhs), *black_box(&rhs));
-            let mut product = Product::new(lhs, rhs, out.reborrow()).expect("they agree");
-            let done = chain.product(&mut product, &workers);
-            black_box(done.expect("somebody multiplies").name());
-        }
-        start.elapsed()
-    })
 }
 
 /// A call like a user's. The scope is open before a sample begins and closes after it.
