@@ -2,12 +2,15 @@
 //!
 //! Nothing is cached: a task asks once, and the answer is the one cargo itself works with.
 
-use std::fs;
+use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
 
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 use super::Failure;
+
+/// Hidden folders that are part of the project.
+const OWN_HIDDEN: &[&str] = &[".ci", ".cargo"];
 
 /// The repository's top folder.
 #[derive(Debug, Clone)]
@@ -66,6 +69,22 @@ impl Workspace {
     /// The manifests that have a lock file beside them, ours and those that ours leaves out, relative to the top folder.
     pub(super) fn manifests(&self) -> Result<Vec<String>, Failure> {
         let mut found = Vec::new();
+        self.walk(&mut |path, _| {
+            found.extend(
+                path.strip_suffix("Cargo.lock").map(|folder| format!("{folder}Cargo.toml")),
+            );
+            Ok(())
+        })?;
+        found.sort();
+        Ok(found)
+    }
+
+    /// Shows every file and folder, relative to the top folder, to `see`. What is in build output and in the hidden folders
+    /// of tools is left out.
+    pub(super) fn walk(
+        &self,
+        see: &mut dyn FnMut(String, FileType) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let mut folders = vec![String::new()];
         while let Some(prefix) = folders.pop() {
             let folder = self.root.join(&prefix);
@@ -73,17 +92,17 @@ impl Workspace {
             for entry in fs::read_dir(&folder).map_err(unreadable)? {
                 let entry = entry.map_err(unreadable)?;
                 let name = entry.file_name().to_string_lossy().into_owned();
-                if entry.file_type().map_err(unreadable)?.is_dir() {
-                    if !(name.starts_with('.') || name == "target") {
-                        folders.push(format!("{prefix}{name}/"));
-                    }
-                } else if name == "Cargo.lock" {
-                    found.push(format!("{prefix}Cargo.toml"));
+                let path = format!("{prefix}{name}");
+                let is_read = OWN_HIDDEN.contains(&name.as_str())
+                    || !(name.starts_with('.') || name == "target");
+                let kind = entry.file_type().map_err(unreadable)?;
+                if kind.is_dir() && is_read {
+                    folders.push(format!("{path}/"));
                 }
+                see(path, kind)?;
             }
         }
-        found.sort();
-        Ok(found)
+        Ok(())
     }
 
     fn member(&self, package: &Package) -> Member {

@@ -11,9 +11,6 @@ use super::super::source::Source;
 use super::super::step::Failure;
 use super::super::workspace::{Member, Workspace};
 
-/// Hidden folders that are part of the project.
-const READ_HIDDEN: &[&str] = &[".ci", ".cargo"];
-
 /// The repository's text, read once.
 #[derive(Debug, Default)]
 pub(super) struct Repository {
@@ -46,7 +43,19 @@ impl Repository {
             tasks: super::super::COMMANDS.iter().map(|command| command.name).collect(),
             ..Self::default()
         };
-        read.walk(workspace.root(), "")?;
+        workspace.walk(&mut |path, kind| {
+            read.paths.insert(path.clone());
+            if kind.is_dir() {
+                return Ok(());
+            }
+            let at = workspace.root().join(&path);
+            if path.ends_with(".rs") {
+                read.sources.push(Source::new(path, text(&at)?));
+            } else if path.ends_with(".md") {
+                read.documents.push(Document { path, text: text(&at)? });
+            }
+            Ok(())
+        })?;
         read.sources.sort_by(|a, b| a.path.cmp(&b.path));
         read.documents.sort_by(|a, b| a.path.cmp(&b.path));
         for package in &read.packages {
@@ -60,28 +69,6 @@ impl Repository {
     /// How many files the rules look into.
     pub(super) fn files(&self) -> usize {
         self.sources.len() + self.manifests.len() + self.documents.len()
-    }
-
-    fn walk(&mut self, folder: &Path, prefix: &str) -> Result<(), Failure> {
-        let unreadable = |error| Failure::Red(format!("{}: {error}", folder.display()));
-        for entry in fs::read_dir(folder).map_err(unreadable)? {
-            let entry = entry.map_err(unreadable)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let path = format!("{prefix}{name}");
-            self.paths.insert(path.clone());
-            if entry.file_type().map_err(unreadable)?.is_dir() {
-                if READ_HIDDEN.contains(&name.as_str())
-                    || !(name.starts_with('.') || name == "target")
-                {
-                    self.walk(&entry.path(), &format!("{path}/"))?;
-                }
-            } else if name.ends_with(".rs") {
-                self.sources.push(Source::new(path, text(&entry.path())?));
-            } else if name.ends_with(".md") {
-                self.documents.push(Document { path, text: text(&entry.path())? });
-            }
-        }
-        Ok(())
     }
 }
 
