@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{assert_all_returned, with_watchdog};
+use common::{HandClock, assert_all_returned, await_waiters, with_watchdog};
 use tenferro_arbiter::{
     Arbiter, ClaimKind, CpuSet, Error, FairArbiter, HolderState, Label, Policy, ProviderClaim,
     ProviderKey, Request,
@@ -63,6 +63,32 @@ fn x27_an_idle_pinned_scope_ends_a_wait_for_its_cpus() {
         drop(scope);
         assert_eq!(acquire_elsewhere(&arbiter, Request::one_thread()).unwrap(), 1);
         assert_eq!(arbiter.snapshot().free, 2);
+    });
+}
+
+#[test]
+fn x27_who_sets_no_limit_waits_for_ten_seconds() {
+    const TEN: Duration = Duration::from_secs(10);
+    assert_eq!(Policy::default().wait_limit, Some(TEN));
+    with_watchdog(|| {
+        let clock = HandClock::new();
+        let arbiter = FairArbiter::with_clock(CpuSet::first(1), Policy::default(), clock.clone());
+        let arbiter = Arc::new(arbiter.unwrap());
+        let scope = arbiter.acquire(&Request::exclusive(CpuSet::first(1))).unwrap();
+        scope.lend();
+        let waiter = thread::spawn({
+            let arbiter = Arc::clone(&arbiter);
+            move || arbiter.acquire(&Request::one_thread()).map(drop)
+        });
+        await_waiters(&*arbiter, 1);
+        while !waiter.is_finished() {
+            clock.advance(Duration::from_millis(500));
+            thread::yield_now();
+        }
+        let Err(Error::WaitLimit { waited, .. }) = waiter.join().unwrap() else {
+            panic!("the wait limit is reached")
+        };
+        assert!(waited >= TEN, "{waited:?}");
     });
 }
 
