@@ -128,20 +128,28 @@ impl Drop for StateMark {
     }
 }
 
-/// Leaves the permit of a scope or installation with this thread.
-pub(super) fn keep_permit(permit: ResourcePermit) {
-    PERMIT.with(|kept| *kept.borrow_mut() = Some(permit));
+/// Whether this thread has a place for a permit. One that is ending has none.
+#[inline]
+pub(super) fn keeps_permits() -> bool {
+    PERMIT.try_with(|_| ()).is_ok()
+}
+
+/// Leaves the permit of a scope or installation with this thread; it comes back if there is no place for it.
+pub(super) fn keep_permit(permit: ResourcePermit) -> Option<ResourcePermit> {
+    let mut permit = Some(permit);
+    let _ = PERMIT.try_with(|kept| *kept.borrow_mut() = permit.take());
+    permit
 }
 
 /// Takes back the permit of a scope or installation.
 pub(super) fn take_permit() -> Option<ResourcePermit> {
     // Taken out before it is dropped: a release may run code that looks at this thread's context.
-    PERMIT.with(|kept| kept.borrow_mut().take())
+    PERMIT.try_with(|kept| kept.borrow_mut().take()).ok().flatten()
 }
 
 /// What the kept permit says; `None` outside of scopes and installations.
 pub(super) fn with_permit<R>(ask: impl FnOnce(&ResourcePermit) -> R) -> Option<R> {
-    PERMIT.with(|kept| kept.borrow().as_ref().map(ask))
+    PERMIT.try_with(|kept| kept.borrow().as_ref().map(ask)).ok().flatten()
 }
 
 /// Uses the kept permit for something that asks nothing of this thread's context; `None` outside of scopes and

@@ -144,7 +144,9 @@ impl ResourceDomain {
         // What is pinned keeps its CPUs, and is entered on another thread than the one that keeps the permit.
         let name = if state == LoanState::IdleScope { "scope" } else { "install" };
         let pinned = self.trust() == Trust::Pinned;
-        let state = if pinned { LoanState::Installed } else { state };
+        // So does what a thread opens while it ends, for which a permit cannot be kept between operations.
+        let stays = pinned || !context::keeps_permits();
+        let state = if stays { LoanState::Installed } else { state };
         let loan = Loan { identity: self.identity(), owner: Some(permit.owner()) };
         let told = spans::held(name, &permit);
         let _held = Held::new(permit, state);
@@ -159,22 +161,21 @@ impl ResourceDomain {
     }
 }
 
-/// The permit of a scope or installation, kept with the thread until this is dropped.
-struct Held;
+/// The permit of a scope or installation, kept with the thread until this is dropped; here, if the thread is ending.
+struct Held(Option<ResourcePermit>);
 
 impl Held {
     fn new(permit: ResourcePermit, state: LoanState) -> Self {
         if state == LoanState::IdleScope {
             permit.lend();
         }
-        context::keep_permit(permit);
-        Self
+        Self(context::keep_permit(permit))
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        drop(context::take_permit());
+        drop(self.0.take().or_else(context::take_permit));
     }
 }
 
