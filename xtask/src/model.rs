@@ -1,4 +1,4 @@
-//! `cargo xtask model`: the arbiter's protocol under model checkers.
+//! `cargo xtask model`: the protocols of arbiter and scopes under model checkers.
 //!
 //! Loom explores every interleaving of small models, shuttle many random ones of larger models. Both
 //! run the production sources; the mutation check asks whether they would notice a bug in them. It works
@@ -16,11 +16,11 @@ use mutation::MUTATIONS;
 pub(super) const COMMAND: Command = Command {
     name: "model",
     arguments: "[--deep] [--mutations] [-- FILTER]",
-    about: "model-check the arbiter's protocol",
+    about: "model-check the protocols of arbiter and scopes",
     details: || {
         let mut text = String::from(
-            "Runs the models of crates/arbiter/tests: loom, loom_lanes and shuttle.\n\n  \
-             --deep        three preemptions everywhere, and forty times the random schedules\n  \
+            "Runs the models, loom and shuttle, of crates/arbiter/tests and crates/scope/tests.\n\n  \
+             --deep        three preemptions wherever they are bounded, and forty times the random schedules\n  \
              --mutations   instead of that, seed bugs into a copy of the arbiter, one at a time,\n                \
              and see that a model catches each\n\n\
              Words after `--` narrow the run to models, or mutations, of such names. The mutations:\n\n",

@@ -9,9 +9,10 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
 };
 
-use parking_lot::{Condvar, Mutex};
-
-use crate::{Executor, ExecutorFault};
+use crate::{
+    Executor, ExecutorFault,
+    sync::{Condvar, Mutex},
+};
 
 /// Runs `job(0)` to `job(jobs - 1)` on `executor`, each once whatever the executor does.
 pub(super) fn fan_out(

@@ -8,7 +8,9 @@ use std::cell::{Cell, RefCell};
 use tenferro_arbiter::{ExecutionOwner, ResourcePermit};
 use tenferro_provider::ClaimUse;
 
-use crate::{Error, Result, RuntimeIdentity};
+#[cfg(any(loom, shuttle))]
+use crate::sync::LocalCell;
+use crate::{Error, Result, RuntimeIdentity, sync::thread_local};
 
 /// Whose CPUs a thread runs under.
 #[derive(Clone, Copy)]

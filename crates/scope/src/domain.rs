@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -15,6 +15,7 @@ use tenferro_arbiter::{
 use crate::{
     Affinity, Error, Executor, InlineExecutor, PinnedExecutor, RayonExecutor, Result,
     RuntimeIdentity, context,
+    sync::{AtomicBool, Ordering},
 };
 
 /// Who owns the threads of a domain, and who accounts for its CPUs.
@@ -267,7 +268,7 @@ impl ResourceDomain {
     /// How often an operation was shared out over threads.
     #[must_use]
     pub fn fan_outs(&self) -> u64 {
-        self.fan_outs.load(Ordering::Relaxed)
+        self.fan_outs.load(Relaxed)
     }
 
     pub(super) fn trust(&self) -> Trust {
@@ -279,7 +280,7 @@ impl ResourceDomain {
     }
 
     pub(super) fn count_fan_out(&self) {
-        self.fan_outs.fetch_add(1, Ordering::Relaxed);
+        self.fan_outs.fetch_add(1, Relaxed);
     }
 
     /// Marks a caller-managed domain as entered.

@@ -24,6 +24,7 @@ mod pinned_pool;
 mod pool;
 mod rayon_pool;
 mod spans;
+mod sync;
 mod workers;
 
 pub use admission::{Breadth, ExecutionAdmission, OperationEntry, OperationGuard};

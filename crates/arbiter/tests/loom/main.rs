@@ -1,7 +1,7 @@
 //! X28: the production protocol under every interleaving of small models.
 //!
 //! `cargo xtask model` runs it. Two threads are explored exhaustively, three with bounded preemption
-//! (`LOOM_MAX_PREEMPTIONS` sets another bound). Time does not pass: a time-out is a
+//! (`LOOM_MAX_PREEMPTIONS` sets a wider bound). Time does not pass: a time-out is a
 //! cancellation, a bypass budget is nothing or for ever. A lost wake-up shows as a deadlock, which loom
 //! reports. Unwinding drops a permit like any other way out; loom's threads share one thread of the system, on
 //! which they cannot unwind one by one, so that panics are explored by shuttle. What a seeded bug must be
@@ -111,7 +111,9 @@ enum Ends {
 /// Explores `model`, which says from where on by `loom::explore`.
 fn explore(preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(preemptions);
+    // The environment can only widen: what is explored exhaustively stays so.
+    builder.preemption_bound =
+        preemptions.map(|own| builder.preemption_bound.unwrap_or(own).max(own));
     builder.max_branches = 20_000;
     builder.expect_explicit_explore = true;
     let runs = Arc::new(AtomicUsize::new(0));
