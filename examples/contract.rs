@@ -27,3 +27,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[test]
+fn both_paths_agree() -> Result<(), Box<dyn std::error::Error>> {
+    main()
+}

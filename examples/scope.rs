@@ -32,6 +32,13 @@ fn main() -> tenferro::Result<()> {
     })??;
     println!("all in one execution scope:         {each:?} an operation");
 
+    assert_eq!(alone.as_slice::<f64>()?, [f64::from(OPERATIONS + 1); 64]);
     assert_eq!(alone.as_slice::<f64>()?, inside.as_slice::<f64>()?);
     Ok(())
+}
+
+#[cfg(test)]
+#[test]
+fn both_runs_agree() -> tenferro::Result<()> {
+    main()
 }
