@@ -46,12 +46,12 @@ pub struct Policy {
 }
 
 impl Default for Policy {
-    /// 10 s, 1 ms, 24 ms, every CPU.
+    /// 10 s, 1 ms, 16 ms, every CPU.
     fn default() -> Self {
         Self {
             wait_limit: Some(Duration::from_secs(10)),
             bypass: Duration::from_millis(1),
-            turn: Duration::from_millis(24),
+            turn: Duration::from_millis(16),
             capacity: None,
         }
     }

@@ -26,9 +26,6 @@ const MOST_UNSEEN: u32 = 1 << 20;
 /// Of those who need the same, how many of the oldest are looked at for one that slept nearby.
 const NEARBY: usize = 16;
 
-/// By how many long turns a thread may be ahead of one that waits and still have another, for the sake of where it runs.
-const LEAD: u64 = 1;
-
 /// How far a thread was when it was last under the lock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
@@ -235,11 +232,11 @@ impl Ledger {
         if left_lately && fits && !self.leads(slot, number) { near } else { number }
     }
 
-    /// Whether the thread of a seat had so many more turns than one that waits that it is not to have another before it.
+    /// Whether the thread of a seat had more turns than one that waits, so that it is not to have another before it.
     fn leads(&self, slot: usize, number: u64) -> bool {
         let Some(waiting) = self.queue.get(number) else { return false };
         let behind = waiting.slot().filter(|_| waiting.takes_turns()).map(|slot| self.entry(slot));
-        behind.is_some_and(|behind| self.entry(slot).turns > behind.turns + LEAD)
+        behind.is_some_and(|behind| self.entry(slot).turns > behind.turns)
     }
 }
 
