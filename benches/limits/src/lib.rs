@@ -5,14 +5,12 @@
 //! inlined into its caller: a limit is one call, as an operation of ours is.
 
 mod chains;
-mod kernels;
 mod library;
 mod loops;
 mod raw;
 mod threads;
 
 pub use chains::{Peak, fma_f32, fma_f64};
-pub use kernels::{Product, gemm_f64};
 pub use library::{Library, LibraryError};
 pub use loops::{
     add_fresh, add_into, add_repeatedly, any_bit, copy, cross_entropy, cross_entropy_gradient,

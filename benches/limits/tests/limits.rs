@@ -3,9 +3,9 @@
 use std::sync::atomic::AtomicU64;
 
 use tenferro_bench_limits::{
-    Product, add_fresh, add_into, add_repeatedly, any_bit, copy, cross_entropy,
-    cross_entropy_gradient, exchange_twice, fill, fma_f32, fma_f64, gemm_f64, map_into,
-    muladd_into, on_threads, sum, sum_of_squares, tanh_layer, triad, zip_into,
+    Kernel, Matrices, add_fresh, add_into, add_repeatedly, any_bit, copy, cross_entropy,
+    cross_entropy_gradient, exchange_twice, fill, fma_f32, fma_f64, map_into, muladd_into,
+    on_threads, sum, sum_of_squares, tanh_layer, triad, zip_into,
 };
 
 fn ramp(len: usize, step: f64) -> Vec<f64> {
@@ -94,18 +94,20 @@ fn every_part_is_worked_on_as_often_as_asked() {
 }
 
 #[test]
-fn panels_on_any_number_of_threads_make_the_whole_product() {
-    for (m, n, k) in [(1, 1, 1), (5, 7, 3), (4, 2, 6), (16, 16, 16), (3, 0, 2)] {
-        let (lhs, rhs) = (ramp(m * k, 1.0), ramp(k * n, 0.25));
-        let mut expected = vec![0.0; m * n];
-        for (at, sum) in expected.iter_mut().enumerate() {
-            let (row, column) = (at % m, at / m);
-            *sum = (0..k).map(|inner| lhs[row + inner * m] * rhs[inner + column * k]).sum();
-        }
-        for threads in 1..=4 {
-            let mut out = vec![f64::NAN; m * n];
-            gemm_f64(Product { m, n, k, lhs: &lhs, rhs: &rhs, out: &mut out }, threads, 2);
-            assert_eq!(out, expected, "{m} {n} {k} on {threads}");
+fn each_kernel_makes_every_product_of_a_batch() {
+    for (m, n, k) in [(1, 1, 1), (5, 7, 3), (4, 2, 6), (16, 16, 16), (70, 65, 90)] {
+        for kernel in [Kernel::Gemm, Kernel::Nano] {
+            let mut matrices = Matrices::<f64>::new([m, n, k], 2);
+            matrices.out.fill(f64::NAN);
+            kernel.multiply(&mut matrices);
+            let Matrices { lhs, rhs, out, .. } = &matrices;
+            for (at, product) in out.iter().enumerate() {
+                let (batch, row, column) = (at / (m * n), at % m, at / m % n);
+                let (lhs, rhs) = (&lhs[batch * m * k..], &rhs[batch * k * n..]);
+                let terms = (0..k).map(|inner| lhs[row + inner * m] * rhs[inner + column * k]);
+                let expected: f64 = terms.sum();
+                assert!((product - expected).abs() < 1e-12, "{kernel:?} of {m} {n} {k}, at {at}");
+            }
         }
     }
 }
