@@ -65,48 +65,57 @@ pub(super) fn answer(
     if !is_served || plan.blocks() > 1 {
         return false;
     }
-    let (results, count) = (plan.kept.elements(), plan.reduced.elements());
-    let decisive = match question {
-        Question::Any => 1,
-        Question::All => 0,
-    };
     let (input, out) = (Elements::new(input.data()), Target::new(out.data()));
+    match question {
+        Question::Any => gather::<1>(grant, plan, input, out),
+        Question::All => gather::<0>(grant, plan, input, out),
+    }
+    true
+}
+
+/// Gathers by the value of which one decides a result.
+fn gather<const DECISIVE: u8>(
+    grant: &Grant<'_>,
+    plan: &Plan,
+    input: Elements<u8>,
+    out: Target<u8>,
+) {
+    let kept = plan.kept.axes()[0];
+    let (results, count) = (plan.kept.elements(), plan.reduced.elements());
     if plan.way == Way::Rows {
         let mut plan = Plan { tile: TILE.min(kept.extent), ..plan.clone() };
         let least = grant.width() * TILES_PER_THREAD;
         if plan.tiles() < least {
             plan.tile = kept.extent.div_ceil(least).next_multiple_of(BLOCK);
         }
-        let gather = Gather { plan: &plan, decisive, input, out };
+        let gather = Gather::<DECISIVE> { plan: &plan, input, out };
         grant.share(plan.tiles(), plan.tile * count, |range| in_wide(Tiles { gather, range }));
     } else {
-        let gather = Gather { plan, decisive, input, out };
+        let gather = Gather::<DECISIVE> { plan, input, out };
         let part = results.div_ceil(grant.width() * PARTS_PER_THREAD).max(1);
         grant.share(results.div_ceil(part), part * count, |range| {
             let range = range.start * part..results.min(range.end * part);
             in_wide(Results { gather, range });
         });
     }
-    true
 }
 
-/// What is gathered, and where it goes.
+/// What is gathered, and where it goes. The value of which one decides the result, and is the result, is known to the
+/// compiler: what differs from the other one is the element itself where that is 0.
 #[derive(Clone, Copy)]
-struct Gather<'g> {
+struct Gather<'g, const DECISIVE: u8> {
     plan: &'g Plan,
-    /// The value of which one decides the result: it is the result.
-    decisive: u8,
     input: Elements<u8>,
     out: Target<u8>,
 }
 
 /// Some tiles of rows of results.
-struct Tiles<'g> {
-    gather: Gather<'g>,
+struct Tiles<'g, const DECISIVE: u8> {
+    gather: Gather<'g, DECISIVE>,
     range: Range<usize>,
 }
 
-impl NullaryFnOnce for Tiles<'_> {
+impl<const DECISIVE: u8> NullaryFnOnce for Tiles<'_, DECISIVE> {
     type Output = ();
 
     #[inline(always)]
@@ -118,7 +127,7 @@ impl NullaryFnOnce for Tiles<'_> {
             // SAFETY: a tile's results are neighbours in the output, which nobody else has; the first write gives each a value.
             let results = unsafe {
                 let first = gather.out.at(out).as_ptr();
-                first.write_bytes(gather.decisive ^ 1, results.len());
+                first.write_bytes(Gather::<DECISIVE>::OTHER, results.len());
                 std::slice::from_raw_parts_mut(first, results.len())
             };
             gather.rows(results, input);
@@ -127,12 +136,12 @@ impl NullaryFnOnce for Tiles<'_> {
 }
 
 /// Some results, each of a run or of several.
-struct Results<'g> {
-    gather: Gather<'g>,
+struct Results<'g, const DECISIVE: u8> {
+    gather: Gather<'g, DECISIVE>,
     range: Range<usize>,
 }
 
-impl NullaryFnOnce for Results<'_> {
+impl<const DECISIVE: u8> NullaryFnOnce for Results<'_, DECISIVE> {
     type Output = ();
 
     #[inline(always)]
@@ -151,13 +160,16 @@ impl NullaryFnOnce for Results<'_> {
     }
 }
 
-impl Gather<'_> {
+impl<const DECISIVE: u8> Gather<'_, DECISIVE> {
+    /// The value that decides nothing.
+    const OTHER: u8 = DECISIVE ^ 1;
+
     /// Gathers so many results, `steps` apart in the output and the input.
     #[inline(always)]
     fn results(self, [out, input]: [isize; 2], [out_step, step]: [isize; 2], length: usize) {
         let Plan { reduced, way, .. } = self.plan;
         let write = |at: usize, is_decided: bool| {
-            let value = u8::from(is_decided) ^ self.decisive ^ 1;
+            let value = u8::from(is_decided) ^ Self::OTHER;
             // SAFETY: the walk reaches places of the output only, each once.
             unsafe { self.out.at(out + at.cast_signed() * out_step).write(value) };
         };
@@ -190,7 +202,6 @@ impl Gather<'_> {
     #[inline(always)]
     fn some_rows<const N: usize>(self, results: &mut [u8], first: isize, next: isize) {
         // A result is the decisive value, or the other one: what differs from that one is gathered.
-        let other = self.decisive ^ 1;
         let (blocks, rest) = results.as_chunks_mut::<BLOCK>();
         let done = (blocks.len() * BLOCK).cast_signed();
         for (block, start) in blocks.iter_mut().zip((first..).step_by(BLOCK)) {
@@ -198,18 +209,18 @@ impl Gather<'_> {
             for row in 0..N.cast_signed() {
                 let elements: &[u8; BLOCK] = self.neighbours(start + row * next);
                 for (part, &element) in gathered.iter_mut().zip(elements) {
-                    *part |= element ^ other;
+                    *part |= element ^ Self::OTHER;
                 }
             }
             for (result, &part) in block.iter_mut().zip(&gathered) {
-                *result = (*result ^ other | part) ^ other;
+                *result = (*result ^ Self::OTHER | part) ^ Self::OTHER;
             }
         }
         for row in 0..N.cast_signed() {
             for (result, at) in rest.iter_mut().zip(first + row * next + done..) {
                 // SAFETY: the row has an element for each result.
                 let element = unsafe { self.input.at(at).read() };
-                *result = (*result ^ other | element ^ other) ^ other;
+                *result = (*result ^ Self::OTHER | element ^ Self::OTHER) ^ Self::OTHER;
             }
         }
     }
@@ -239,16 +250,15 @@ impl Gather<'_> {
     /// Whether one of at least `N` neighbours is decisive.
     #[inline(always)]
     fn run<const N: usize>(self, first: isize, length: usize) -> bool {
-        let other = self.decisive ^ 1;
         let last: &[u8; N] = self.neighbours(first + (length - N).cast_signed());
         let mut lanes = [0; N];
         for (lane, &element) in lanes.iter_mut().zip(last) {
-            *lane = element ^ other;
+            *lane = element ^ Self::OTHER;
         }
         for start in (first..).step_by(N).take(length / N) {
             let elements: &[u8; N] = self.neighbours(start);
             for (lane, &element) in lanes.iter_mut().zip(elements) {
-                *lane |= element ^ other;
+                *lane |= element ^ Self::OTHER;
             }
         }
         lanes.iter().fold(0, |all, lane| all | lane) != 0
@@ -275,7 +285,7 @@ impl Gather<'_> {
         length: usize,
         write: impl Fn(usize, bool),
     ) {
-        let other = W::of(self.decisive ^ 1);
+        let other = W::of(Self::OTHER);
         let gathered = |first: isize| {
             let mut gathered = W::of(0);
             for offset in offsets {
