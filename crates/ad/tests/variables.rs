@@ -9,7 +9,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use common::{Numbers, ad, real, values};
+use common::{Numbers, ad, real, total, values};
 use tenferro_ad::{
     Autodiff, Function, Variable, checkpoint, grad, hessian, hvp, jacobian, jvp, no_grad,
     value_and_grad, vjp,
@@ -19,10 +19,6 @@ use tenferro_tensor::{DType, Error, KeepAxes, Operand, Primitive, Result, Tensor
 
 fn scalar(x: f64) -> Tensor {
     Tensor::scalar(x).unwrap()
-}
-
-fn total(x: &Variable) -> Result<Variable> {
-    x.sum((0..x.shape().rank()).collect::<Vec<_>>(), KeepAxes::Drop)
 }
 
 fn gradient(x: &Variable) -> Vec<f64> {

@@ -23,6 +23,15 @@ pub(crate) fn values(x: &Variable) -> Vec<f64> {
     x.value().to_vec_col_major::<f64>().unwrap()
 }
 
+pub(crate) fn number(x: f64) -> Variable {
+    ad().constant(Tensor::scalar(x).unwrap())
+}
+
+/// The sum over all axes.
+pub(crate) fn total(x: &Variable) -> Result<Variable> {
+    x.sum((0..x.shape().rank()).collect::<Vec<_>>(), KeepAxes::Drop)
+}
+
 /// Numbers from a seed, between `low` and `high` in each part.
 pub(crate) struct Numbers(pub(crate) u64);
 
@@ -185,8 +194,7 @@ fn pulled(f: &Function<'_>, xs: &[Variable], seed: u64) -> Result<Variable> {
     )?;
     let v = numbers.tensor(outputs[0].dtype(), outputs[0].shape(), (-1.0, 1.0));
     let cotangents = pullback.pull(&[&ad.constant(v)])?;
-    let sum =
-        |x: &Variable| x.real()?.sum((0..x.shape().rank()).collect::<Vec<_>>(), KeepAxes::Drop);
+    let sum = |x: &Variable| total(&x.real()?);
     let mut all = ad.constant(Tensor::scalar(0.0)?);
     for (x, cotangent) in moving.iter().zip(&cotangents) {
         all = all.add(&sum(x)?)?;
