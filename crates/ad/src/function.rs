@@ -128,8 +128,11 @@ impl Function {
         let pushed = rule(&call, &tangents)?;
         counted(self.name, "tangents", call.outputs.len(), pushed.len())?;
         let results = call.outputs.into_iter().zip(pushed).map(|(output, tangent)| match tangent {
-            Some(tangent) => check_like(self.name, output.value(), &tangent)
-                .map(|()| output.tracked(level, Derivative::Tangent(Arc::new(tangent)))),
+            Some(tangent) => {
+                check_like(self.name, output.value(), &tangent)?;
+                let tangent = Arc::new(tangent.without(level));
+                Ok(output.tracked(level, Derivative::Tangent(tangent)))
+            }
             None => Ok(output),
         });
         results.collect()
