@@ -16,7 +16,7 @@ use std::{
 };
 
 use common::{ad, gradient, number, scalar, values};
-use tenferro_ad::{Autodiff, Variable, grad, hvp};
+use tenferro_ad::{Autodiff, Function, Variable, grad, hvp, jvp, vjp};
 use tenferro_ops::{Engine, reference::Reference};
 use tenferro_tensor::{
     DType, Elementwise, Error, Operand, Primitive, Result, Tensor, Validation, Vocabulary,
@@ -177,19 +177,19 @@ fn a_hook_that_panics_or_fails_ends_the_sweep_and_leaves_gradients_as_they_were(
         let [early, late] = [3.0, 5.0].map(|x| ad.variable(scalar(x)).unwrap());
         let loss = early.mul(&late).unwrap();
         let sweep = || loss.clone().backward();
-        sweep().unwrap();
-        let turn = Arc::new(AtomicUsize::new(0));
-        let turns = Arc::clone(&turn);
+        let turns = AtomicUsize::new(0);
         early
             .on_gradient(move |gradient| match turns.fetch_add(1, Ordering::Relaxed) {
                 0 => panic!("a hook of a test"),
-                1 => Err(Error::OutOfMemory { op: "hook", bytes: 7 }),
+                2 => Err(Error::OutOfMemory { op: "hook", bytes: 7 }),
                 _ => Ok(gradient.clone()),
             })
             .unwrap();
         let gradients = || [gradient(&early)[0], gradient(&late)[0]];
         let panicked = catch_unwind(AssertUnwindSafe(sweep)).unwrap_err();
         assert_eq!(panicked.downcast_ref(), Some(&"a hook of a test"));
+        assert!(early.gradient().is_none() && late.gradient().is_none());
+        sweep().unwrap();
         assert_eq!(gradients(), [5.0, 3.0]);
         assert!(matches!(sweep(), Err(Error::OutOfMemory { op: "hook", bytes: 7 })));
         assert_eq!(gradients(), [5.0, 3.0]);
@@ -219,6 +219,46 @@ fn a_hook_that_uses_what_is_differentiated_by_is_differentiated_itself() {
             Ok(square)
         };
         assert_eq!(values(&grad(|x| grad(inner, x), &x).unwrap()), [12.0]);
+    });
+}
+
+#[test]
+fn derivatives_made_of_what_is_differentiated_by_may_be_swept_from() {
+    with_watchdog(|| {
+        let x = ad().variable(scalar(3.0)).unwrap();
+        let swept = |derivative: Variable| {
+            derivative.backward().unwrap();
+            let swept = gradient(&x);
+            x.clear_gradient();
+            swept[0]
+        };
+        // By a hook: x times 2 x.
+        let hooked = |x: &Variable| {
+            let (square, factor) = (x.mul(x)?, x.clone());
+            square.on_gradient(move |gradient| gradient.mul(&factor))?;
+            Ok(square)
+        };
+        assert_eq!(swept(grad(hooked, &x).unwrap()), 12.0);
+        // By the rules of a function: the change times x.
+        let ruled = |x: &Variable| {
+            let [back, forth] = [x.clone(), x.clone()];
+            let times = |change: &Option<Variable>, x: &Variable| {
+                Ok(vec![change.as_ref().map(|change| change.mul(x)).transpose()?])
+            };
+            let square = Function::new("square", |xs| Ok(vec![xs[0].mul(&xs[0])?]))
+                .with_pullback(move |_, cotangents| times(&cotangents[0], &back))
+                .with_pushforward(move |_, tangents| times(&tangents[0], &forth));
+            Ok(square.apply(&[x])?.remove(0))
+        };
+        assert_eq!(swept(grad(ruled, &x).unwrap()), 1.0);
+        let pushed = jvp(|xs| Ok(vec![ruled(&xs[0])?]), &[&x], &[&number(1.0)]).unwrap();
+        assert_eq!(swept(pushed[0].1.clone().unwrap()), 1.0);
+        // By the cotangent: x times 2 x.
+        let mut within = None;
+        let square = |xs: &[Variable]| Ok(vec![within.insert(xs[0].clone()).mul(&xs[0])?]);
+        let (_, pullback) = vjp(square, &[&x]).unwrap();
+        let pulled = pullback.pull(&[&within.unwrap()]).unwrap().remove(0).unwrap();
+        assert_eq!(swept(pulled), 12.0);
     });
 }
 
