@@ -3,12 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "../../arbiter/tests/watchdog/mod.rs"]
+mod watchdog;
 
-use common::{ad, number, real, total, values};
+use common::{ad, gradient, number, real, scalar, total, values};
 use num_complex::Complex64;
 use tenferro_ad::{Function, Variable, grad, hvp, jvp, value_and_grads, vjp};
 use tenferro_ops::composite;
 use tenferro_tensor::{Comparison, DType, GatherMode, KeepAxes, Sweep, Tensor};
+use watchdog::with_watchdog;
 
 #[test]
 fn f32_powers_at_zero_have_gradients() {
@@ -208,17 +211,22 @@ fn f40_a_chain_of_100_000_nodes_is_built_swept_and_dropped() {
 
 #[test]
 fn f41_a_rule_may_differentiate_within_a_sweep() {
-    let square = Function::new("square", |inputs| Ok(vec![inputs[0].mul(&inputs[0])?]))
-        .with_pullback(|call, cotangents| {
-            let slope = grad(|x| x.mul(x), &call.inputs[0])?;
-            let leaf = slope.autodiff().variable(slope.value().clone())?;
-            leaf.mul(&leaf)?.backward()?;
-            assert!(leaf.gradient().is_some());
-            Ok(vec![cotangents[0].as_ref().map(|ct| ct.mul(&slope)).transpose()?])
-        });
-    let x = ad().variable(Tensor::scalar(3.0_f64).unwrap()).unwrap();
-    square.apply(&[&x]).unwrap().remove(0).backward().unwrap();
-    assert_eq!(x.gradient().unwrap().as_slice::<f64>().unwrap(), [6.0]);
+    with_watchdog(|| {
+        let x = ad().variable(scalar(3.0)).unwrap();
+        let other = x.clone();
+        let square = Function::new("square", |inputs| Ok(vec![inputs[0].mul(&inputs[0])?]))
+            .with_pullback(move |call, cotangents| {
+                let slope = grad(|x| x.mul(x), &call.inputs[0])?;
+                let leaf = slope.autodiff().variable(slope.value().clone())?;
+                leaf.mul(&leaf)?.backward()?;
+                assert_eq!(gradient(&leaf), [12.0]);
+                // Also by the leaf that the sweep around is on the way to.
+                (&other * 5.0)?.backward()?;
+                Ok(vec![cotangents[0].as_ref().map(|ct| ct.mul(&slope)).transpose()?])
+            });
+        square.apply(&[&x]).unwrap().remove(0).backward().unwrap();
+        assert_eq!(gradient(&x), [5.0 + 6.0]);
+    });
 }
 
 #[test]

@@ -252,6 +252,23 @@ fn a_checkpoint_runs_again_and_differentiates_to_any_order() {
 }
 
 #[test]
+fn what_is_differentiated_by_is_an_operand_of_a_function_or_refused() {
+    let [x, w] = [2.0, 5.0].map(|x| ad().variable(scalar(x)).unwrap());
+    let factor = w.clone();
+    let scaled = move |xs: &[Variable]| Ok(vec![xs[0].mul(&factor)?]);
+    let error = checkpoint(scaled.clone(), &[&x]).unwrap_err();
+    assert!(matches!(error, Error::Validation { op: "checkpoint", .. }), "{error}");
+    assert!(error.to_string().contains("operand"), "{error}");
+    // Without an operand that is differentiated nothing is left out, and neither by transformations further in.
+    checkpoint(scaled.clone(), &[&x.detach()]).unwrap().remove(0).backward().unwrap();
+    assert_eq!(gradient(&w), [2.0]);
+    let slope = grad(|x| Ok(checkpoint(scaled, &[x])?.remove(0)), &x.detach()).unwrap();
+    assert_eq!(values(&slope), [5.0]);
+    slope.backward().unwrap();
+    assert_eq!(gradient(&w), [3.0]);
+}
+
+#[test]
 fn jacobians_and_hessians_have_the_axes_of_result_and_operand() {
     let x = ad().constant(real(&[2], &[2.0, 3.0]));
     // (x y, x^2, y)
