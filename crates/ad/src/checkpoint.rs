@@ -9,7 +9,8 @@ use crate::{Function, Variable, transform};
 /// Derivatives are those of `f`, to any order.
 ///
 /// # Errors
-/// What `f` returns, now or when it runs again.
+/// What `f` returns, now or when it runs again; [`Validation::Rule`](tenferro_tensor::Validation::Rule) if `f` computes with
+/// a variable that is being differentiated by and is not among `inputs`.
 pub fn checkpoint(
     f: impl Fn(&[Variable]) -> Result<Vec<Variable>> + Clone + Send + Sync + 'static,
     inputs: &[&Variable],

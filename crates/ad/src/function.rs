@@ -10,7 +10,7 @@ use crate::{
     emit::{highest, node},
     level::Level,
     node::{Node, Parents},
-    variable::{Derivative, check_like},
+    variable::{self, Derivative, check_like},
 };
 
 type Forward = dyn Fn(&[Variable]) -> Result<Vec<Variable>> + Send + Sync;
@@ -99,7 +99,8 @@ impl Function {
     /// The results for these operands.
     ///
     /// # Errors
-    /// What the function returns; [`Error::Unsupported`] if an operand is differentiated in a mode without a rule.
+    /// What the function returns; [`Error::Unsupported`] if an operand is differentiated in a mode without a rule;
+    /// [`Validation::Rule`] if the function computes with a variable that is differentiated like its operands and is none.
     pub fn apply(&self, inputs: &[&Variable]) -> Result<Vec<Variable>> {
         let Some(level) = highest(inputs) else {
             let inputs: Vec<Variable> = inputs.iter().map(|x| x.detach()).collect();
@@ -107,6 +108,13 @@ impl Function {
         };
         let below: Vec<Variable> = inputs.iter().map(|x| x.below(level)).collect();
         let outputs = self.apply(&below.iter().collect::<Vec<_>>())?;
+        let is_lost = |output: &Variable| output.track().is_some_and(|track| track.level >= level);
+        if outputs.iter().any(is_lost) {
+            return Err(variable::rule(
+                self.name,
+                "it computes with a variable that is being differentiated by and is no operand, so that its gradient would be lost; make it an operand, or detach it",
+            ));
+        }
         let call = Call { inputs: below, outputs };
         let is_forward = |x: &&Variable| matches!(x.at(level), Some(Derivative::Tangent(_)));
         if inputs.iter().any(is_forward) {
@@ -128,8 +136,11 @@ impl Function {
         let pushed = rule(&call, &tangents)?;
         counted(self.name, "tangents", call.outputs.len(), pushed.len())?;
         let results = call.outputs.into_iter().zip(pushed).map(|(output, tangent)| match tangent {
-            Some(tangent) => check_like(self.name, output.value(), &tangent)
-                .map(|()| output.tracked(level, Derivative::Tangent(Arc::new(tangent)))),
+            Some(tangent) => {
+                check_like(self.name, output.value(), &tangent)?;
+                let tangent = Arc::new(tangent.without(level));
+                Ok(output.tracked(level, Derivative::Tangent(tangent)))
+            }
             None => Ok(output),
         });
         results.collect()

@@ -33,13 +33,29 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 /// Where a value comes from.
 pub(super) enum Source {
     /// Nowhere: it is differentiated by. Sweeps of `backward` add to the gradient.
-    Leaf(Meta, Mutex<Option<Tensor>>),
+    Leaf(Meta, Mutex<Accumulated>),
     /// An operation.
     Operation(Recorded),
     /// A function with a rule of its own, of which this is the result of that place.
     Result(Arc<Node>, usize, Meta),
     /// All results of such a function, the first of which is like this.
     Function(Box<Applied>, Meta),
+}
+
+/// What sweeps have added to a leaf.
+#[derive(Clone, Default)]
+pub(super) struct Accumulated {
+    pub(super) sum: Option<Tensor>,
+    /// How often the sum was put there.
+    changes: u64,
+}
+
+impl Accumulated {
+    /// What was there before, for the caller to drop without the lock: memory of a tensor may be lent by user code.
+    fn put(&mut self, sum: Option<Tensor>) -> Option<Tensor> {
+        self.changes += 1;
+        std::mem::replace(&mut self.sum, sum)
+    }
 }
 
 /// An operation on the tape.
@@ -77,7 +93,7 @@ impl Hook {
 
 impl Node {
     pub(super) fn leaf(value: &Tensor) -> Self {
-        Self::new(Source::Leaf(Meta::of(value), Mutex::new(None)))
+        Self::new(Source::Leaf(Meta::of(value), Mutex::default()))
     }
 
     pub(super) fn operation(recorded: Recorded) -> Self {
@@ -126,30 +142,29 @@ impl Node {
         self.hooks.get().map_or_else(Vec::new, |hooks| lock(hooks).clone())
     }
 
-    pub(super) fn gradient(&self) -> Option<Tensor> {
+    pub(super) fn accumulated(&self) -> Accumulated {
         match &self.source {
-            Source::Leaf(_, gradient) => lock(gradient).clone(),
-            _ => None,
+            Source::Leaf(_, accumulated) => lock(accumulated).clone(),
+            _ => Accumulated::default(),
         }
     }
 
     pub(super) fn clear_gradient(&self) {
-        if let Source::Leaf(_, gradient) = &self.source {
-            *lock(gradient) = None;
+        if let Source::Leaf(_, accumulated) = &self.source {
+            let _before = lock(accumulated).put(None);
         }
     }
 
-    /// Puts the gradient back that was taken for adding to it, unless another sweep was faster: then there is one to add.
-    pub(super) fn put_gradient(&self, sum: Tensor) -> Option<[Tensor; 2]> {
-        let Source::Leaf(_, gradient) = &self.source else { return None };
-        let mut gradient = lock(gradient);
-        match gradient.take() {
-            None => {
-                *gradient = Some(sum);
-                None
-            }
-            Some(other) => Some([other, sum]),
+    /// Puts a sum in the place of what it was made of; `false` if something else is there by now.
+    pub(super) fn replace_gradient(&self, before: &Accumulated, sum: Tensor) -> bool {
+        let Source::Leaf(_, accumulated) = &self.source else { return true };
+        let mut accumulated = lock(accumulated);
+        if accumulated.changes != before.changes {
+            return false;
         }
+        let _before = accumulated.put(Some(sum));
+        drop(accumulated);
+        true
     }
 
     /// Takes the nodes out that this one came from.
@@ -162,7 +177,7 @@ impl Node {
                 }
             }
             Source::Result(_, _, meta) => {
-                let leaf = Source::Leaf(meta.clone(), Mutex::new(None));
+                let leaf = Source::Leaf(meta.clone(), Mutex::default());
                 if let Source::Result(of, ..) = std::mem::replace(&mut self.source, leaf) {
                     into.push(of);
                 }

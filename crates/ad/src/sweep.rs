@@ -4,11 +4,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use smallvec::SmallVec;
 use tenferro_ops::{Described, Meta, stretching};
-use tenferro_tensor::{Elementwise, Primitive, Result};
+use tenferro_tensor::{AsOperand, Elementwise, Primitive, Result};
 
 use crate::{
     Autodiff, Variable,
     known::Known,
+    level::Level,
     node::{Node, Recorded, Source},
     plan::apply,
     variable::check_like,
@@ -17,23 +18,32 @@ use crate::{
 /// Adds the gradients of a result to the leaves below it.
 pub(super) fn accumulate(root: Arc<Node>, seed: Variable) -> Result<()> {
     let autodiff = seed.autodiff().clone();
-    for (leaf, gradient) in leaves(&autodiff, [(root, seed)])? {
-        let mut sum = gradient.into_value();
-        while let Some([lhs, rhs]) = leaf.put_gradient(sum) {
-            sum = autodiff.constant(lhs).add(&autodiff.constant(rhs))?.into_value();
+    for (leaf, gradient) in leaves(&autodiff, Level::BASE, [(root, seed)])? {
+        let gradient = gradient.into_value();
+        // The sum stays there while another is made, and another sweep may be faster.
+        loop {
+            let before = leaf.accumulated();
+            let sum = match &before.sum {
+                None => gradient.clone(),
+                Some(sum) => autodiff.apply(&ADD, &[sum.as_operand(), gradient.as_operand()])?,
+            };
+            if leaf.replace_gradient(&before, sum) {
+                break;
+            }
         }
     }
     Ok(())
 }
 
-/// The gradients of the leaves below `seeds`, hooks applied.
+/// The gradients that a level's nodes `seeds` have by the leaves below them, hooks applied.
 pub(super) fn leaves(
     autodiff: &Autodiff,
+    level: Level,
     seeds: impl IntoIterator<Item = (Arc<Node>, Variable)>,
 ) -> Result<Leaves> {
-    let mut sweep = Sweep { autodiff, near: SmallVec::new(), far: BTreeMap::new() };
+    let mut sweep = Sweep { autodiff, level, near: SmallVec::new(), far: BTreeMap::new() };
     for (node, seed) in seeds {
-        sweep.reach(&node, 0, seed.into())?;
+        sweep.reach(&node, 0, seed.without(level).into())?;
     }
     sweep.run()
 }
@@ -53,6 +63,8 @@ const NEAR: usize = 6;
 /// The nodes that gradients have reached, by their numbers: the last one has no more to come.
 struct Sweep<'a> {
     autodiff: &'a Autodiff,
+    /// The level of the nodes. User code may use what it differentiates, but gradients are of the levels below.
+    level: Level,
     /// The last of all, by rising numbers. In most sweeps there are no others.
     near: SmallVec<[Reached; NEAR]>,
     /// Those before them.
@@ -74,7 +86,7 @@ impl Sweep<'_> {
                     .map(|gradient| Some(gradient?.into_variable(self.autodiff)))
                     .collect();
                 for (parent, gradient) in applied.pulled_back(gradients)? {
-                    self.reach(&parent, 0, gradient.into())?;
+                    self.reach(&parent, 0, gradient.without(self.level).into())?;
                 }
                 continue;
             }
@@ -109,7 +121,7 @@ impl Sweep<'_> {
             let seen = hook.call(&gradient.into_variable(self.autodiff))?;
             // A hook may have made something else of it.
             check_like("gradient", meta, &seen)?;
-            gradient = seen.into();
+            gradient = seen.without(self.level).into();
         }
         Ok(gradient)
     }

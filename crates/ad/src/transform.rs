@@ -22,6 +22,7 @@ use crate::{
 ///
 /// May be asked any number of times.
 pub struct Pullback {
+    level: Level,
     inputs: Vec<(Option<Arc<Node>>, Variable)>,
     outputs: Vec<(Option<Arc<Node>>, Variable)>,
 }
@@ -58,7 +59,7 @@ impl Pullback {
         }
         let leaves = match seeds.first() {
             None => Leaves::new(),
-            Some((_, seed)) => sweep::leaves(&seed.autodiff().clone(), seeds)?,
+            Some((_, seed)) => sweep::leaves(&seed.autodiff().clone(), self.level, seeds)?,
         };
         let found = |node: &Arc<Node>| {
             leaves.iter().find(|(leaf, _)| Arc::ptr_eq(leaf, node)).map(|(_, found)| found.clone())
@@ -82,10 +83,11 @@ pub fn vjp(
     let level = Level::fresh();
     let leaves: Vec<Variable> = inputs.iter().map(|&x| leaf(x, level)).collect();
     let traced = f(&leaves)?;
-    let nodes = |variables: &[Variable]| {
-        variables.iter().map(|x| (node(x, level).cloned(), x.below(level))).collect::<Vec<_>>()
+    let nodes = |variables: Vec<Variable>| {
+        let known = variables.into_iter().map(|x| x.up_to(level));
+        known.map(|x| (node(&x, level).cloned(), x.below(level))).collect::<Vec<_>>()
     };
-    let pullback = Pullback { inputs: nodes(&leaves), outputs: nodes(&traced) };
+    let pullback = Pullback { level, inputs: nodes(leaves), outputs: nodes(traced) };
     let outputs = pullback.outputs.iter().map(|(_, output)| output.clone()).collect();
     Ok((outputs, pullback))
 }
@@ -135,6 +137,7 @@ pub(super) fn pushed(
         });
     }
     let results = f(&moving)?.into_iter().map(|result| {
+        let result = result.up_to(level);
         let tangent = match result.at(level) {
             Some(Derivative::Tangent(tangent)) => Some(Variable::clone(tangent)),
             _ => None,
@@ -182,7 +185,7 @@ pub fn value_and_grads(
     }
     let level = Level::fresh();
     let leaves: SmallVec<[Variable; 4]> = xs.iter().map(|&x| leaf(x, level)).collect();
-    let loss = f(&leaves)?;
+    let loss = f(&leaves)?.up_to(level);
     check_loss(OP, &loss)?;
     let value = loss.below(level);
     let root = node(&loss, level).cloned();
@@ -192,7 +195,7 @@ pub fn value_and_grads(
         None => Leaves::new(),
         Some(root) => {
             let one = value.autodiff().constant(scalar(value.dtype(), 1.0)?);
-            sweep::leaves(value.autodiff(), [(root, one)])?
+            sweep::leaves(value.autodiff(), level, [(root, one)])?
         }
     };
     let gradients = leaves.iter().map(|leaf| {

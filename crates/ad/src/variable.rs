@@ -44,6 +44,20 @@ pub(super) enum Derivative {
     Node(Arc<Node>),
 }
 
+impl Track {
+    fn without(mut self, level: Level) -> Option<Self> {
+        if self.level < level {
+            return Some(self);
+        }
+        let below = self.below.take().map(Arc::unwrap_or_clone);
+        if self.level == level {
+            return below;
+        }
+        self.below = below.and_then(|below| below.without(level)).map(Arc::new);
+        Some(self)
+    }
+}
+
 impl Variable {
     pub(super) fn plain(autodiff: Autodiff, value: Tensor) -> Self {
         Self { autodiff, value, track: None }
@@ -77,6 +91,20 @@ impl Variable {
             track = top.below.as_deref();
         }
         Self { autodiff: self.autodiff.clone(), value: self.value.clone(), track: track.cloned() }
+    }
+
+    /// The variable as `level` knows it. What levels above knew is of no use where their functions have returned.
+    pub(super) fn up_to(mut self, level: Level) -> Self {
+        while let Some(top) = self.track.take_if(|top| top.level > level) {
+            self.track = top.below.map(Arc::unwrap_or_clone);
+        }
+        self
+    }
+
+    /// The variable without what `level` knows of it, whatever levels above do.
+    pub(super) fn without(mut self, level: Level) -> Self {
+        self.track = self.track.and_then(|track| track.without(level));
+        self
     }
 
     /// Whether nothing below `level` is differentiated by, so that below it the variable is its value.
@@ -130,7 +158,7 @@ impl Variable {
     #[must_use]
     pub fn gradient(&self) -> Option<Tensor> {
         match self.at(Level::BASE) {
-            Some(Derivative::Node(node)) => node.gradient(),
+            Some(Derivative::Node(node)) => node.accumulated().sum,
             _ => None,
         }
     }
@@ -145,7 +173,11 @@ impl Variable {
     /// Calls `hook` with the gradient of this variable in each backward sweep that reaches it; what it returns takes the
     /// gradient's place.
     ///
-    /// Hooks run in the order in which they were added, without a lock held; they may differentiate themselves.
+    /// Hooks run in the order in which they were added, without a lock held: a hook may differentiate, read and clear
+    /// gradients, add hooks and run sweeps, also of the graph that it is in. A sweep adds to leaves when it has come to its
+    /// end; what a hook reads and clears before is from sweeps that ended earlier. A hook that is added where a sweep is
+    /// waits for the next one. If a hook fails or panics, its sweep ends there and adds to no leaf. A hook that keeps a
+    /// variable computed from its own keeps both alive.
     ///
     /// # Errors
     /// [`Validation::Rule`] if no backward sweep can reach the variable.

@@ -138,7 +138,7 @@ fn functions_have_the_derivatives_of_differences() {
 #[test]
 fn the_logarithm_of_gamma_has_one_derivative() {
     let x = Numbers(2).tensor(DType::F64, &[4], (0.5, 4.0));
-    common::check_first_order("lgamma", &|xs| xs[0].lgamma(), std::slice::from_ref(&x), 2);
+    common::check_first_order("lgamma", &|xs| xs[0].lgamma(), std::slice::from_ref(&x), 2).unwrap();
     let x = common::ad().variable(x).unwrap();
     let error = x.digamma().unwrap_err();
     assert!(matches!(error, Error::Unsupported { op: "digamma", .. }), "{error}");
@@ -178,6 +178,33 @@ fn reductions_have_the_derivatives_of_differences() {
     reduce("named product", BOTH, |x, axes, keep| x.reduce(Combiner::Prod, axes, keep));
     reduce("named maximum", REAL, |x, axes, keep| x.reduce(Combiner::Max, axes, keep));
     reduce("mean", BOTH, |x, axes, keep| x.mean(axes, keep));
+}
+
+#[test]
+fn composites_have_the_derivatives_of_differences() {
+    let all = |x: &Variable| (0..x.shape().rank()).collect::<Vec<_>>();
+    let first = |x: &Variable| (0..x.shape().rank().min(1)).collect::<Vec<_>>();
+    unary("logsumexp", REAL, (-2.0, 2.0), move |x| x.logsumexp(first(x), KeepAxes::Drop));
+    unary("softmax", REAL, (-2.0, 2.0), move |x| x.softmax(all(x)));
+    unary("log_softmax", REAL, (-2.0, 2.0), move |x| x.log_softmax(first(x)));
+    unary("norm", BOTH, (0.5, 2.0), move |x| x.norm(first(x), KeepAxes::Keep));
+    unary("gelu", REAL, (-2.0, 2.0), Variable::gelu);
+    unary("silu", REAL, (-2.0, 2.0), Variable::silu);
+    binary("outer", BOTH, (-2.0, 2.0), |x, y| x.outer(y));
+    binary("kron", BOTH, (-2.0, 2.0), |x, y| x.kron(y));
+    for &dtype in BOTH {
+        let mut numbers = Numbers(13);
+        let x = numbers.tensor(dtype, &[3, 4], (-2.0, 2.0));
+        let var = |xs: &[Variable]| xs[0].var([0], KeepAxes::Drop, 1_usize);
+        check("var", &var, std::slice::from_ref(&x), 13);
+        let std = |xs: &[Variable]| xs[0].std([1], KeepAxes::Keep, 0_usize);
+        check("std", &std, std::slice::from_ref(&x), 13);
+    }
+    let mut numbers = Numbers(14);
+    let inputs = [&[3, 4][..], &[4], &[3, 1]].map(|s| numbers.tensor(DType::F64, s, (-2.0, 2.0)));
+    let layer_norm = |xs: &[Variable]| xs[0].layer_norm(&xs[1], &xs[2], [1], 1e-3);
+    check("layer_norm", &layer_norm, &inputs, 14);
+    check("rms_norm", &|xs| xs[0].rms_norm(&xs[1], [0, 1], 1e-3), &inputs[..2], 14);
 }
 
 #[test]
@@ -313,6 +340,18 @@ fn picking_and_placing_have_the_derivatives_of_differences() {
                 check(&format!("scatter of {dtype}, {placement:?}, {mode:?}"), &f, &inputs, 12);
             }
         }
+        // Into nothing, where all updates are left out.
+        let nothing = numbers.tensor(dtype, &[0], (-1.0, 1.0));
+        let updates = numbers.tensor(dtype, &[2], (-1.0, 1.0));
+        for placement in [Placement::Replace, Placement::Combine(Combiner::Sum)] {
+            let one = Gathering::along(0, &[0]);
+            let f = move |xs: &[Variable]| {
+                xs[0].scatter(&xs[1], &xs[2], one.clone(), placement, ScatterMode::Drop)
+            };
+            let inputs = [nothing.clone(), places(&[2], &[0, 1]), updates.clone()];
+            check(&format!("scatter of {dtype} into nothing, {placement:?}"), &f, &inputs, 12);
+        }
+
         let elements = places(&[2, 3], &[0, 1, 3, 2, 0, 1]);
         let f = |xs: &[Variable]| {
             xs[0].gather(&xs[1], Gathering::of_elements(2, 0), GatherMode::Refuse)

@@ -1,4 +1,4 @@
-//! Leaves, sweeps, hooks, custom functions, and transformations of functions.
+//! Leaves, sweeps, custom functions, and transformations of functions.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -9,25 +9,13 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use common::{Numbers, ad, real, values};
+use common::{Numbers, ad, gradient, real, scalar, total, values};
 use tenferro_ad::{
     Autodiff, Function, Variable, checkpoint, grad, hessian, hvp, jacobian, jvp, no_grad,
     value_and_grad, vjp,
 };
 use tenferro_ops::{Engine, Input, Region, Results, reference::Reference};
 use tenferro_tensor::{DType, Error, KeepAxes, Operand, Primitive, Result, Tensor, Vocabulary};
-
-fn scalar(x: f64) -> Tensor {
-    Tensor::scalar(x).unwrap()
-}
-
-fn total(x: &Variable) -> Result<Variable> {
-    x.sum((0..x.shape().rank()).collect::<Vec<_>>(), KeepAxes::Drop)
-}
-
-fn gradient(x: &Variable) -> Vec<f64> {
-    x.gradient().unwrap().to_vec_col_major::<f64>().unwrap()
-}
 
 #[test]
 fn gradients_accumulate_until_they_are_cleared() {
@@ -172,28 +160,6 @@ fn exponentials_and_their_sum_are_computed_at_once_and_what_is_flat_is_not_recor
 }
 
 #[test]
-fn hooks_see_and_change_gradients_in_order() {
-    let seen = Arc::new(AtomicUsize::new(0));
-    let x = ad().variable(scalar(3.0)).unwrap();
-    let shifted = (&x + 1.0).unwrap();
-    let count = Arc::clone(&seen);
-    shifted
-        .on_gradient(move |gradient| {
-            count.fetch_add(1, Ordering::Relaxed);
-            gradient * 10.0
-        })
-        .unwrap();
-    shifted.on_gradient(|gradient| gradient + 1.0).unwrap();
-    // The hooks belong to what was shifted, though adding passes gradients on as they are.
-    let loss = (&shifted.mul(&shifted).unwrap() + &x).unwrap();
-    loss.backward().unwrap();
-    assert_eq!(seen.load(Ordering::Relaxed), 1);
-    assert_eq!(gradient(&x), [8.0 * 10.0 + 1.0 + 1.0]);
-    let error = ad().constant(scalar(1.0)).on_gradient(|g| Ok(g.clone())).unwrap_err();
-    assert!(error.to_string().contains("no gradient"), "{error}");
-}
-
-#[test]
 fn the_chain_is_freed_while_the_sweep_passes() {
     let ad = ad();
     let x = ad.variable(scalar(1.0)).unwrap();
@@ -286,6 +252,23 @@ fn a_checkpoint_runs_again_and_differentiates_to_any_order() {
 }
 
 #[test]
+fn what_is_differentiated_by_is_an_operand_of_a_function_or_refused() {
+    let [x, w] = [2.0, 5.0].map(|x| ad().variable(scalar(x)).unwrap());
+    let factor = w.clone();
+    let scaled = move |xs: &[Variable]| Ok(vec![xs[0].mul(&factor)?]);
+    let error = checkpoint(scaled.clone(), &[&x]).unwrap_err();
+    assert!(matches!(error, Error::Validation { op: "checkpoint", .. }), "{error}");
+    assert!(error.to_string().contains("operand"), "{error}");
+    // Without an operand that is differentiated nothing is left out, and neither by transformations further in.
+    checkpoint(scaled.clone(), &[&x.detach()]).unwrap().remove(0).backward().unwrap();
+    assert_eq!(gradient(&w), [2.0]);
+    let slope = grad(|x| Ok(checkpoint(scaled, &[x])?.remove(0)), &x.detach()).unwrap();
+    assert_eq!(values(&slope), [5.0]);
+    slope.backward().unwrap();
+    assert_eq!(gradient(&w), [3.0]);
+}
+
+#[test]
 fn jacobians_and_hessians_have_the_axes_of_result_and_operand() {
     let x = ad().constant(real(&[2], &[2.0, 3.0]));
     // (x y, x^2, y)
@@ -336,6 +319,24 @@ fn what_does_not_depend_on_the_operand_has_gradient_zero() {
     let x = ad().constant(real(&[2], &[2.0, 3.0]));
     let (value, slope) = value_and_grad(|x| Ok(x.autodiff().constant(scalar(7.0))), &x).unwrap();
     assert_eq!((values(&value), values(&slope)), (vec![7.0], vec![0.0, 0.0]));
+}
+
+#[test]
+fn what_a_function_lets_out_is_differentiated_by_the_transformations_around() {
+    // x^2 and its slope: 2 x^3.
+    let f = |x: &Variable| {
+        let mut square = None;
+        let slope = grad(|x| square.insert(x.mul(x)?).sum([0; 0], KeepAxes::Drop), x)?;
+        slope.mul(&square.unwrap())
+    };
+    let (x, one) = (common::number(3.0), common::number(1.0));
+    assert_eq!(values(&f(&x).unwrap()), [54.0]);
+    assert_eq!(values(&grad(f, &x).unwrap()), [54.0]);
+    assert_eq!(values(&hvp(f, &x, &one).unwrap()), [36.0]);
+    let pushed = jvp(|xs| Ok(vec![f(&xs[0])?]), &[&x], &[&one]).unwrap();
+    assert_eq!(values(pushed[0].1.as_ref().unwrap()), [54.0]);
+    let (_, pullback) = vjp(|xs| Ok(vec![f(&xs[0])?]), &[&x]).unwrap();
+    assert_eq!(values(pullback.pull(&[&one]).unwrap()[0].as_ref().unwrap()), [54.0]);
 }
 
 #[test]

@@ -8,45 +8,14 @@ mod calls;
 
 use std::collections::BTreeSet;
 
-use calls::{Call, Dice, ROWS, call};
-use tenferro_ops::{Meta, infer, reference::Reference};
+use calls::{
+    Dice, ROWS,
+    parts::{self, parts},
+    point::{FLAT, Point, WITHOUT, numbers},
+};
+use tenferro_ops::{Meta, reference::Reference};
 use tenferro_program::{Argument, Error, Passes, Program, Spec, Traced, trace};
-use tenferro_tensor::{Complex64, DType, Tensor};
-
-/// Rows that say that they have no derivative: that of digamma is not in the vocabulary, and a scatter has one only if it
-/// replaces or adds.
-const WITHOUT: &[&str] = &["digamma", "scatter"];
-
-/// Rows that count as flat though they move: they are about the bits of a number, not about its size.
-const FLAT: &[&str] = &["bitcast", "next_after"];
-
-fn between(dice: &mut Dice, low: f64, high: f64) -> f64 {
-    low + (high - low) * ((dice.bits() >> 11) as f64 / (1_u64 << 53) as f64)
-}
-
-fn numbers(meta: &Meta, below: Option<usize>, dice: &mut Dice, (low, high): (f64, f64)) -> Tensor {
-    let (extents, elements) = (meta.shape.to_vec(), meta.shape.elements());
-    let mut next = || between(dice, low, high);
-    match meta.dtype {
-        DType::F64 => {
-            Tensor::from_vec_col_major(extents, (0..elements).map(|_| next()).collect()).unwrap()
-        }
-        DType::C64 => {
-            let elements = (0..elements).map(|_| Complex64::new(next(), next())).collect();
-            Tensor::from_vec_col_major(extents, elements).unwrap()
-        }
-        DType::Bool => {
-            let elements: Vec<bool> = (0..elements).map(|_| dice.one_in(2)).collect();
-            Tensor::from_vec_col_major(extents, elements).unwrap()
-        }
-        DType::I64 => {
-            let elements: Vec<i64> =
-                (0..elements).map(|_| dice.roll(below.unwrap_or(2)) as i64).collect();
-            Tensor::from_vec_col_major(extents, elements).unwrap()
-        }
-        other => panic!("no numbers of {other}"),
-    }
-}
+use tenferro_tensor::{DType, Tensor};
 
 fn run(program: &Program, inputs: &[Tensor]) -> Option<Vec<Tensor>> {
     let prepared = program.prepare(&Passes::all()).unwrap();
@@ -55,17 +24,7 @@ fn run(program: &Program, inputs: &[Tensor]) -> Option<Vec<Tensor>> {
     Some(results.ok()?.into_iter().collect())
 }
 
-fn parts(x: &Tensor) -> Vec<f64> {
-    match x.dtype() {
-        DType::F64 => x.to_vec_col_major::<f64>().unwrap(),
-        _ => {
-            let elements = x.to_vec_col_major::<Complex64>().unwrap();
-            elements.iter().flat_map(|z| [z.re, z.im]).collect()
-        }
-    }
-}
-
-/// The same, and nothing of what has no derivative.
+/// The parts of a tensor, and nothing of what has no derivative.
 fn parts_or_none(x: &Tensor) -> Vec<f64> {
     if x.dtype().is_inexact() { parts(x) } else { Vec::new() }
 }
@@ -92,20 +51,9 @@ enum Checked {
 /// Inputs some way along a direction, which only floats have.
 fn moved(inputs: &[Tensor], direction: &[Tensor], by: f64) -> Vec<Tensor> {
     let mut direction = direction.iter();
-    let moved = |x: &Tensor| {
-        let Some(u) = x.dtype().is_inexact().then(|| direction.next().unwrap()) else {
-            return x.clone();
-        };
-        let (x_parts, u_parts) = (parts(x).into_iter(), parts(u));
-        let moved: Vec<f64> = x_parts.zip(u_parts).map(|(x, u)| x + by * u).collect();
-        match x.dtype() {
-            DType::F64 => Tensor::from_vec_col_major(x.shape().to_vec(), moved).unwrap(),
-            _ => {
-                let pairs = moved.as_chunks().0.iter();
-                let elements = pairs.map(|&[re, im]| Complex64::new(re, im)).collect();
-                Tensor::from_vec_col_major(x.shape().to_vec(), elements).unwrap()
-            }
-        }
+    let moved = |x: &Tensor| match x.dtype().is_inexact() {
+        true => parts::moved(x, direction.next().unwrap(), by),
+        false => x.clone(),
     };
     inputs.iter().map(moved).collect()
 }
@@ -194,43 +142,12 @@ fn f38_pushforward_pullback_and_differences_of_every_row_agree_to_second_order()
         let (mut drawn, mut agreed) = (BTreeSet::new(), BTreeSet::new());
         for seed in 0..150 {
             let mut dice = Dice(1000 * number as u64 + seed);
-            let dtype = dice.pick(&[
-                DType::F64,
-                DType::F64,
-                DType::C64,
-                DType::C64,
-                DType::I64,
-                DType::Bool,
-            ]);
-            let extents: Vec<usize> = (0..dice.roll(3)).map(|_| dice.roll(4)).collect();
-            let Call { primitive, operands } = call(row, &extents, &mut dice);
-            let wanted: Vec<Meta> = operands
-                .iter()
-                .map(|wanted| {
-                    let dtype = wanted.dtype.unwrap_or(dtype);
-                    let dtype = match wanted.below {
-                        Some(_) => DType::I64,
-                        None => dtype,
-                    };
-                    Spec::new(dtype, wanted.extents.clone()).unwrap().meta().clone()
-                })
-                .collect();
-            let known = [DType::F64, DType::C64, DType::Bool, DType::I64];
-            let Ok(result) = infer(&primitive, &wanted) else { continue };
-            if wanted.iter().chain([&result]).any(|meta| !known.contains(&meta.dtype)) {
-                continue;
-            }
+            let Some(point) = Point::draw(row, &mut dice) else { continue };
             fitted += 1;
-            // Nothing moves.
-            if operands.is_empty() || !result.dtype.is_inexact() {
+            if !point.moves() {
                 continue;
             }
-            let range = dice.pick(&[(0.2, 0.9), (1.2, 1.9)]);
-            let inputs: Vec<Tensor> = wanted
-                .iter()
-                .zip(&operands)
-                .map(|(meta, wanted)| numbers(meta, wanted.below, &mut dice, range))
-                .collect();
+            let Point { primitive, wanted, inputs, result } = point;
             let specs: Vec<Spec> = wanted.iter().map(Spec::of).collect();
             let program = trace(&specs, |xs| {
                 Traced::apply(primitive.clone(), &xs.iter().collect::<Vec<_>>())

@@ -4,29 +4,17 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use tenferro_arbiter::{Arbiter, Clock, CpuSet, FairArbiter, Policy, Snapshot};
 
-/// Runs `body` on a thread of its own and panics if it has not returned in a minute.
-pub(crate) fn with_watchdog(body: impl FnOnce() + Send + 'static) {
-    let (done, finished) = mpsc::channel();
-    let worker = thread::spawn(move || {
-        body();
-        let _ = done.send(());
-    });
-    match finished.recv_timeout(Duration::from_secs(60)) {
-        Ok(()) => worker.join().unwrap(),
-        // The sender is dropped without a message: the body panicked.
-        Err(mpsc::RecvTimeoutError::Disconnected) => {
-            std::panic::resume_unwind(worker.join().unwrap_err())
-        }
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("the test hangs"),
-    }
-}
+#[path = "../watchdog/mod.rs"]
+mod watchdog;
+#[allow(unused_imports, reason = "each test file uses its part")]
+pub(crate) use watchdog::with_watchdog;
 
 /// An arbiter over synthetic CPUs `0..n`.
 pub(crate) fn arbiter(n: usize) -> FairArbiter {

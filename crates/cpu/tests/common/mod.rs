@@ -2,7 +2,6 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::{
-    panic::resume_unwind,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
@@ -24,22 +23,11 @@ use tenferro_scope::{
 };
 use tenferro_tensor::Tensor;
 
-/// How long a test may take on a machine that is busy with other tests.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Runs `body` on a thread of its own and panics if it hangs.
-pub(crate) fn watchdog<R: Send + 'static>(body: impl FnOnce() -> R + Send + 'static) -> R {
-    let (done, finished) = mpsc::channel();
-    let worker = thread::spawn(move || {
-        let _ = done.send(body());
-    });
-    match finished.recv_timeout(PATIENCE) {
-        Ok(result) => result,
-        // The sender is dropped without a message: the body panicked.
-        Err(mpsc::RecvTimeoutError::Disconnected) => resume_unwind(worker.join().unwrap_err()),
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("the test hangs"),
-    }
-}
+#[path = "../../../arbiter/tests/watchdog/mod.rs"]
+mod watching;
+use watching::PATIENCE;
+#[allow(unused_imports, reason = "each test file uses its part")]
+pub(crate) use watching::with_watchdog as watchdog;
 
 /// An executor that enters on the calling thread, fans out over threads of its own, and counts both.
 pub(crate) struct CountingExecutor {

@@ -161,6 +161,8 @@ fn scattered<B: Builder + ?Sized>(
     };
     let to_updates = match updates {
         Place::Known(_) => None,
+        // All were left out, and there is nothing to pick from.
+        Place::Linear(_) if !has_room(gathering, &x_meta.shape) => Some(zeros(b, &updates_meta)?),
         Place::Linear(_) => {
             let picked = b.gather(ct, indices, gathering.clone(), GatherMode::Clamp)?;
             let zero = number(b, updates_meta.dtype, 0.0)?;
@@ -185,6 +187,11 @@ fn scattered<B: Builder + ?Sized>(
         }
     };
     Ok(cotangents([to_x, None, to_updates]))
+}
+
+/// Whether a slice fits somewhere.
+fn has_room(gathering: &Gathering, x: &Shape) -> bool {
+    gathering.slice_extents.iter().zip(x.iter()).all(|(slice, extent)| slice <= extent)
 }
 
 /// The last start of a slice along each component of an index, shaped to broadcast against the indices.

@@ -10,6 +10,8 @@
 mod dice;
 mod gathering;
 mod moving;
+pub mod parts;
+pub mod point;
 mod sliding;
 
 pub use dice::Dice;
