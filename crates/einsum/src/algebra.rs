@@ -1,16 +1,19 @@
-//! Sums and products of factors, as calls on an engine.
+//! Sums and products of factors, as calls.
 //!
 //! A product without a summed index is an elementwise one whose operands stretch to each other: it makes each element
 //! of the result once, in any order of axes. A product with one is a general product; of its operand orders and batch
 //! positions the one is taken that writes the wanted order itself, where there is one.
 
-use tenferro_ops::Engine;
 use tenferro_tensor::{
-    BatchPosition, Contraction, DType, Indices, KeepAxes, Tensor, TensorDot, TensorElementwise,
-    TensorReduction, TensorView,
+    BatchPosition, Contraction, DType, Dot, Elementwise, Indices, KeepAxes, Primitive, Reduction,
 };
 
-use crate::{Result, binding::Index, execution::Factor};
+use crate::{
+    Result,
+    binding::Index,
+    calls::{Arranged, Calls},
+    execution::Factor,
+};
 
 /// Which order of axes a product should write.
 #[derive(Clone, Copy)]
@@ -22,90 +25,84 @@ pub(super) enum Order<'a> {
 }
 
 /// The sum over all indices that are not kept; the result has the kept ones in that order.
-pub(super) fn sum_to(
-    engine: &mut dyn Engine,
-    factor: &Factor<'_>,
-    kept: &[Index],
-) -> Result<Tensor> {
-    let mut order = kept.to_vec();
-    order.extend(factor.in_memory_order(|index| !kept.contains(&index)));
+pub(super) fn sum_to<C: Calls>(
+    calls: &mut C,
+    factor: &Factor<C::Value>,
+    kept: Vec<Index>,
+) -> Result<Factor<C::Value>> {
+    let mut order = kept.clone();
+    order.extend(factor.in_memory_order(calls, |index| !kept.contains(&index)));
     let axes: Indices = (kept.len()..order.len()).collect();
-    counting(engine, &[factor.ordered(&order)?], |engine, views| {
-        Ok(engine.sum(&views[0], axes.clone(), KeepAxes::Drop)?)
-    })
+    let sum = Reduction::Sum { axes, keep: KeepAxes::Drop };
+    Ok(Factor { value: counting(calls, sum.into(), [factor.arranged(&order)])?, indices: kept })
 }
 
 /// The product of two factors without a summed index.
-pub(super) fn multiply(
-    engine: &mut dyn Engine,
-    lhs: &Factor<'_>,
-    rhs: &Factor<'_>,
+pub(super) fn multiply<C: Calls>(
+    calls: &mut C,
+    lhs: &Factor<C::Value>,
+    rhs: &Factor<C::Value>,
     order: Order<'_>,
-) -> Result<Factor<'static>> {
+) -> Result<Factor<C::Value>> {
     let indices = match order {
         Order::Wanted(wanted) => wanted.to_vec(),
         Order::Any => {
-            let (large, small) = if size(lhs) >= size(rhs) { (lhs, rhs) } else { (rhs, lhs) };
-            let mut indices = large.in_memory_order(|_| true);
-            indices.extend(small.in_memory_order(|index| !large.indices.contains(&index)));
+            let (large, small) = by_size(calls, lhs, rhs);
+            let mut indices = large.in_memory_order(calls, |_| true);
+            indices.extend(small.in_memory_order(calls, |index| !large.indices.contains(&index)));
             indices
         }
     };
-    let views = [aligned(lhs, &indices)?, aligned(rhs, &indices)?];
-    let product = counting(engine, &views, |engine, views| Ok(engine.mul(&views[0], &views[1])?))?;
-    Ok(Factor::made(product, indices))
-}
-
-/// The factor with an axis for each of these indices: extent 1 for those that it does not have.
-fn aligned<'a>(factor: &'a Factor<'_>, indices: &[Index]) -> Result<TensorView<'a>> {
-    let own: Vec<Index> =
-        indices.iter().copied().filter(|index| factor.indices.contains(index)).collect();
-    let mut view = factor.ordered(&own)?;
-    for (axis, index) in indices.iter().enumerate() {
-        if !own.contains(index) {
-            view = view.insert_axis(axis)?;
-        }
-    }
-    Ok(view)
+    let operands = [lhs.arranged(&indices), rhs.arranged(&indices)];
+    Ok(Factor { value: counting(calls, Elementwise::Mul.into(), operands)?, indices })
 }
 
 /// The product of two factors summed over the contracted indices, which both have.
-pub(super) fn dot(
-    engine: &mut dyn Engine,
-    lhs: &Factor<'_>,
-    rhs: &Factor<'_>,
+pub(super) fn dot<C: Calls>(
+    calls: &mut C,
+    lhs: &Factor<C::Value>,
+    rhs: &Factor<C::Value>,
     contracted: &[Index],
     order: Order<'_>,
-) -> Result<Factor<'static>> {
+) -> Result<Factor<C::Value>> {
     let roles = Roles { lhs, rhs, contracted };
-    let arrangement = Arrangement::choose(&roles, order);
+    let arrangement = Arrangement::choose(calls, &roles, order);
     let (lhs, rhs) = if arrangement.swapped { (rhs, lhs) } else { (lhs, rhs) };
     let (free_lhs, free_rhs) = (&arrangement.free_lhs, &arrangement.free_rhs);
     let batch = &arrangement.batch;
     // Axes that are summed together merge into one where both operands hold them in one order: follow the larger one.
-    let large = if size(lhs) >= size(rhs) { lhs } else { rhs };
-    let summed = large.in_memory_order(|index| contracted.contains(&index));
-    let views = [
-        lhs.ordered(&[&free_lhs[..], &summed, batch].concat())?,
-        rhs.ordered(&[&free_rhs[..], &summed, batch].concat())?,
-    ];
-    let axes = |first: usize, count: usize| -> Indices { (first..first + count).collect() };
+    let (large, _) = by_size(calls, lhs, rhs);
+    let summed = large.in_memory_order(calls, |index| contracted.contains(&index));
+    // What is free comes in the order of the operand; where that is the one to be written, nothing has to move.
+    let arranged = |factor: &Factor<C::Value>, free: &Vec<Index>| {
+        let own = factor.indices.iter().filter(|index| free.contains(index));
+        if own.eq(free) { factor.indices.clone() } else { [&free[..], &summed, batch].concat() }
+    };
+    let (lhs_axes, rhs_axes) = (arranged(lhs, free_lhs), arranged(rhs, free_rhs));
     let contraction = Contraction {
-        lhs_contracting: axes(free_lhs.len(), summed.len()),
-        rhs_contracting: axes(free_rhs.len(), summed.len()),
-        lhs_batch: axes(free_lhs.len() + summed.len(), batch.len()),
-        rhs_batch: axes(free_rhs.len() + summed.len(), batch.len()),
+        lhs_contracting: places(&lhs_axes, &summed),
+        rhs_contracting: places(&rhs_axes, &summed),
+        lhs_batch: places(&lhs_axes, batch),
+        rhs_batch: places(&rhs_axes, batch),
         batch: arrangement.position,
         ..Contraction::default()
     };
-    let product = counting(engine, &views, |engine, views| {
-        Ok(engine.dot_general(&views[0], &views[1], contraction.clone())?)
-    })?;
+    let operands = [lhs.arranged(&lhs_axes), rhs.arranged(&rhs_axes)];
+    let value = counting(calls, Dot::DotGeneral { contraction }.into(), operands)?;
     let indices = match arrangement.position {
         BatchPosition::Leading => [&batch[..], free_lhs, free_rhs].concat(),
         BatchPosition::Trailing => [&free_lhs[..], free_rhs, batch].concat(),
     };
-    Ok(Factor::made(product, indices))
+    Ok(Factor { value, indices })
+}
+
+/// Where these indices are among those of an operand, which has them.
+fn places(of: &[Index], indices: &[Index]) -> Indices {
+    let place = |index: &Index| of.iter().position(|own| own == index);
+    indices
+        .iter()
+        .map(|index| place(index).expect("invariant: the operand has the index"))
+        .collect()
 }
 
 /// The part that an index plays in a product.
@@ -116,13 +113,13 @@ enum Role {
     Batch,
 }
 
-struct Roles<'a> {
-    lhs: &'a Factor<'a>,
-    rhs: &'a Factor<'a>,
+struct Roles<'a, V> {
+    lhs: &'a Factor<V>,
+    rhs: &'a Factor<V>,
     contracted: &'a [Index],
 }
 
-impl Roles<'_> {
+impl<V> Roles<'_, V> {
     fn role(&self, index: Index) -> Role {
         match (self.lhs.indices.contains(&index), self.rhs.indices.contains(&index)) {
             (true, true) => Role::Batch,
@@ -142,7 +139,7 @@ struct Arrangement {
 }
 
 impl Arrangement {
-    fn choose(roles: &Roles<'_>, order: Order<'_>) -> Self {
+    fn choose<C: Calls>(calls: &C, roles: &Roles<'_, C::Value>, order: Order<'_>) -> Self {
         let result = |index: Index| !roles.contracted.contains(&index);
         let (indices, runs) = match order {
             Order::Wanted(wanted) => {
@@ -151,9 +148,9 @@ impl Arrangement {
                 (wanted.to_vec(), runs)
             }
             Order::Any => {
-                let mut indices = roles.lhs.in_memory_order(result);
+                let mut indices = roles.lhs.in_memory_order(calls, result);
                 let new = |index: Index| result(index) && !roles.lhs.indices.contains(&index);
-                indices.extend(roles.rhs.in_memory_order(new));
+                indices.extend(roles.rhs.in_memory_order(calls, new));
                 (indices, Vec::new())
             }
         };
@@ -179,24 +176,40 @@ impl Arrangement {
     }
 }
 
-fn size(factor: &Factor<'_>) -> usize {
-    factor.view().shape().elements()
+/// Both, the one with more elements first.
+fn by_size<'f, C: Calls>(
+    calls: &C,
+    lhs: &'f Factor<C::Value>,
+    rhs: &'f Factor<C::Value>,
+) -> (&'f Factor<C::Value>, &'f Factor<C::Value>) {
+    let size = |factor: &Factor<C::Value>| calls.meta(&factor.value).shape.elements();
+    if size(lhs) >= size(rhs) { (lhs, rhs) } else { (rhs, lhs) }
 }
 
-/// Carries out sums and products; of truth values, "and" and "or", by counting in f32, which never gets back to 0.
-fn counting(
-    engine: &mut dyn Engine,
-    views: &[TensorView<'_>],
-    compute: impl Fn(&mut dyn Engine, &[TensorView<'_>]) -> Result<Tensor>,
-) -> Result<Tensor> {
-    if views[0].dtype() != DType::Bool {
-        return compute(engine, views);
+/// Carries out a sum or a product; of truth values, "and" and "or", by counting in f32, which never gets back to 0.
+fn counting<C: Calls, const N: usize>(
+    calls: &mut C,
+    primitive: Primitive,
+    operands: [Arranged<'_, C::Value>; N],
+) -> Result<C::Value> {
+    if calls.meta(operands[0].value).dtype != DType::Bool {
+        return calls.call(primitive, &operands);
     }
-    let mut counts = Vec::with_capacity(views.len());
-    for view in views {
-        counts.push(engine.convert(view, DType::F32)?);
+    let mut counts = Vec::with_capacity(N);
+    for operand in operands {
+        let rank = operand.axes.len();
+        counts.push((convert(calls, operand, DType::F32)?, rank));
     }
-    let views: Vec<TensorView<'_>> = counts.iter().map(Tensor::view).collect();
-    let count = compute(engine, &views)?;
-    Ok(engine.convert(&count, DType::Bool)?)
+    let counts: Vec<_> = counts.iter().map(|(count, rank)| Arranged::plain(count, *rank)).collect();
+    let count = calls.call(primitive, &counts)?;
+    let rank = calls.meta(&count).shape.rank();
+    convert(calls, Arranged::plain(&count, rank), DType::Bool)
+}
+
+fn convert<C: Calls>(
+    calls: &mut C,
+    operand: Arranged<'_, C::Value>,
+    dtype: DType,
+) -> Result<C::Value> {
+    calls.call(Elementwise::Convert { dtype }.into(), &[operand])
 }

@@ -1,181 +1,160 @@
-//! Running a plan: views, sums and products of an engine.
+//! Running a plan: sums and products, two operands at a time.
 //!
-//! Axes are dropped, merged into diagonals and reordered by views, without copying; elements move only in a product, a
-//! sum, or one last transpose where no product can write the order that the output asks for.
+//! Axes are dropped, merged into diagonals and reordered where operands are arranged for a call; elements move only in a
+//! product, a sum, or one last transpose where no product can write the order that the output asks for.
 
-use tenferro_ops::Engine;
-use tenferro_tensor::{Operand, Tensor, TensorIndexing, TensorStructural, TensorView};
+use tenferro_tensor::{Indexing, Structural};
 
 use crate::{
     Plan, Result, Step,
     algebra::{self, Order},
     binding::Index,
+    calls::{Arranged, Calls},
     path::take_pair,
     plan::distinct,
 };
 
 /// An operand or an intermediate, with the index of each of its axes. No index is repeated.
-pub(super) struct Factor<'a> {
-    elements: Elements<'a>,
+pub(super) struct Factor<V> {
+    pub(super) value: V,
     pub(super) indices: Vec<Index>,
 }
 
-enum Elements<'a> {
-    Given(TensorView<'a>),
-    Made(Tensor),
-}
-
-impl<'a> Factor<'a> {
+impl<V> Factor<V> {
     /// The operand without stretched axes, and with repeated indices merged into their diagonal.
-    fn of_operand(operand: Operand<'a>, axes: &[Option<Index>]) -> Result<Self> {
-        let named: Vec<usize> = (0..axes.len()).filter(|&axis| axes[axis].is_some()).collect();
-        let extents: Vec<usize> = named.iter().map(|&axis| operand.shape()[axis]).collect();
-        let mut view = operand.view();
-        if named.len() < axes.len() {
-            // A stretched axis has extent 1, so that a view without it always exists.
-            view = view.reshape(&extents)?;
-        }
+    fn of_operand(calls: &mut impl Calls<Value = V>, plan: &Plan, position: usize) -> Result<Self> {
+        let axes = &plan.binding.inputs[position];
         let mut indices: Vec<Index> = axes.iter().flatten().copied().collect();
-        let mut axis = 0;
+        let extents: Vec<usize> =
+            indices.iter().map(|&index| plan.binding.extents[index]).collect();
+        let (mut diagonals, mut axis) = (Vec::new(), 0);
         while let Some(&index) = indices.get(axis) {
             match indices[..axis].iter().position(|&earlier| earlier == index) {
                 None => axis += 1,
                 Some(first) => {
-                    view = view.diagonal(first, axis)?;
+                    diagonals.push((first, axis));
                     indices.remove(axis);
                 }
             }
         }
-        Ok(Self { elements: Elements::Given(view), indices })
+        Ok(Self { value: calls.operand(position, &extents, &diagonals)?, indices })
     }
 
-    /// An intermediate.
-    pub(super) fn made(tensor: Tensor, indices: Vec<Index>) -> Self {
-        Self { elements: Elements::Made(tensor), indices }
+    /// The factor with an axis for each of these indices, its own among them: of extent 1 for those that it does not have.
+    pub(super) fn arranged(&self, indices: &[Index]) -> Arranged<'_, V> {
+        let own = |index: &Index| self.indices.iter().position(|own| own == index);
+        Arranged { value: &self.value, axes: indices.iter().map(own).collect() }
     }
 
-    /// All elements, an axis for each index.
-    pub(super) fn view(&self) -> TensorView<'_> {
-        match &self.elements {
-            Elements::Given(view) => view.clone(),
-            Elements::Made(tensor) => tensor.view(),
-        }
-    }
-
-    /// The elements with axes in the order of these indices, which are the factor's own.
-    pub(super) fn ordered(&self, indices: &[Index]) -> Result<TensorView<'_>> {
-        let permutation: Vec<usize> = indices.iter().map(|&index| self.axis(index)).collect();
-        Ok(self.view().permute(&permutation)?)
-    }
-
-    /// The axis of an index that the factor has.
-    pub(super) fn axis(&self, index: Index) -> usize {
-        let found = self.indices.iter().position(|&own| own == index);
-        found.expect("invariant: the factor has the index")
-    }
-
-    /// Those of the factor's indices that `wanted` picks, the one with the shortest stride first.
-    pub(super) fn in_memory_order(&self, wanted: impl Fn(Index) -> bool) -> Vec<Index> {
-        let view = self.view();
-        let mut picked: Vec<Index> =
-            self.indices.iter().copied().filter(|&index| wanted(index)).collect();
-        picked.sort_by_key(|&index| view.strides()[self.axis(index)].unsigned_abs());
-        picked
-    }
-
-    /// Whether other axes come first than the result asks for.
-    fn differs_from(&self, order: &[Index]) -> bool {
-        self.indices != order
+    /// Those of the factor's indices that `wanted` picks, the one whose neighbours are nearest first.
+    pub(super) fn in_memory_order(
+        &self,
+        calls: &impl Calls<Value = V>,
+        wanted: impl Fn(Index) -> bool,
+    ) -> Vec<Index> {
+        let mut picked: Vec<(usize, Index)> = self
+            .indices
+            .iter()
+            .enumerate()
+            .filter(|&(_, &index)| wanted(index))
+            .map(|(axis, &index)| (calls.distance(&self.value, axis), index))
+            .collect();
+        picked.sort_by_key(|&(distance, _)| distance);
+        picked.into_iter().map(|(_, index)| index).collect()
     }
 }
 
 /// Runs a plan on operands that it was made for, of one dtype.
-pub(super) fn run(
+pub(super) fn run<C: Calls>(
     plan: &Plan,
-    engine: &mut dyn Engine,
-    operands: &[Operand<'_>],
+    calls: &mut C,
     done: &mut dyn FnMut(&Step),
-) -> Result<Tensor> {
-    let mut left = Vec::with_capacity(operands.len());
-    for (&operand, axes) in operands.iter().zip(&plan.binding.inputs) {
-        left.push(Factor::of_operand(operand, axes)?);
+) -> Result<C::Value> {
+    let positions = 0..plan.binding.inputs.len();
+    let mut left = Vec::with_capacity(positions.len());
+    for position in positions {
+        left.push(Factor::of_operand(calls, plan, position)?);
     }
     let wanted = distinct(plan.binding.output.iter().copied());
     for (position, step) in plan.steps.iter().enumerate() {
         let last = position + 1 == plan.steps.len();
         let (lhs, rhs) = take_pair(&mut left, step.pair);
         let order = if last { Order::Wanted(&wanted) } else { Order::Any };
-        left.push(contract(engine, lhs, rhs, step, order)?);
+        left.push(contract(calls, lhs, rhs, step, order)?);
         done(step);
     }
     let result = left.pop().expect("invariant: one operand is left after the last step");
-    let result = finish(engine, result, &wanted)?;
-    embed_diagonals(engine, result, &wanted, &plan.binding.output)
+    let result = finish(calls, result, &wanted)?;
+    embed_diagonals(calls, result, &wanted, &plan.binding.output)
 }
 
 /// One step: what only one operand has is summed out of it first.
-fn contract(
-    engine: &mut dyn Engine,
-    lhs: Factor<'_>,
-    rhs: Factor<'_>,
+fn contract<C: Calls>(
+    calls: &mut C,
+    lhs: Factor<C::Value>,
+    rhs: Factor<C::Value>,
     step: &Step,
     order: Order<'_>,
-) -> Result<Factor<'static>> {
+) -> Result<Factor<C::Value>> {
     let stays = |index: Index| step.kept.contains(&index) || step.contracted.contains(&index);
-    let lhs = sum_out(engine, lhs, stays)?;
-    let rhs = sum_out(engine, rhs, stays)?;
+    let lhs = sum_out(calls, lhs, stays)?;
+    let rhs = sum_out(calls, rhs, stays)?;
     if step.contracted.is_empty() {
-        algebra::multiply(engine, &lhs, &rhs, order)
+        algebra::multiply(calls, &lhs, &rhs, order)
     } else {
-        algebra::dot(engine, &lhs, &rhs, &step.contracted, order)
+        algebra::dot(calls, &lhs, &rhs, &step.contracted, order)
     }
 }
 
-fn sum_out<'a>(
-    engine: &mut dyn Engine,
-    factor: Factor<'a>,
+fn sum_out<C: Calls>(
+    calls: &mut C,
+    factor: Factor<C::Value>,
     stays: impl Fn(Index) -> bool,
-) -> Result<Factor<'a>> {
+) -> Result<Factor<C::Value>> {
     if factor.indices.iter().all(|&index| stays(index)) {
         return Ok(factor);
     }
-    let kept = factor.in_memory_order(stays);
-    let sum = algebra::sum_to(engine, &factor, &kept)?;
-    Ok(Factor::made(sum, kept))
+    let kept = factor.in_memory_order(calls, stays);
+    algebra::sum_to(calls, &factor, kept)
 }
 
 /// The result with exactly these axes in this order.
-fn finish(engine: &mut dyn Engine, result: Factor<'_>, wanted: &[Index]) -> Result<Tensor> {
+fn finish<C: Calls>(calls: &mut C, result: Factor<C::Value>, wanted: &[Index]) -> Result<C::Value> {
     if result.indices.len() > wanted.len() {
-        return algebra::sum_to(engine, &result, wanted);
+        return Ok(algebra::sum_to(calls, &result, wanted.to_vec())?.value);
     }
-    if result.differs_from(wanted) {
-        let permutation: Vec<usize> = wanted.iter().map(|&index| result.axis(index)).collect();
-        return Ok(engine.transpose(&result.view(), permutation)?);
+    if result.indices != wanted {
+        return in_order(calls, result.arranged(wanted));
     }
-    match result.elements {
-        Elements::Made(tensor) => Ok(tensor),
-        Elements::Given(view) => {
-            let in_place: Vec<usize> = (0..wanted.len()).collect();
-            Ok(engine.transpose(&view, in_place)?)
-        }
-    }
+    Ok(result.value)
+}
+
+/// The elements in the order of an arrangement.
+pub(super) fn in_order<C: Calls>(
+    calls: &mut C,
+    arranged: Arranged<'_, C::Value>,
+) -> Result<C::Value> {
+    let permutation = (0..arranged.axes.len()).collect();
+    calls.call(Structural::Transpose { permutation }.into(), &[arranged])
 }
 
 /// Puts the result on the diagonals that repeated labels of the output ask for.
-fn embed_diagonals(
-    engine: &mut dyn Engine,
-    mut result: Tensor,
+fn embed_diagonals<C: Calls>(
+    calls: &mut C,
+    mut result: C::Value,
     distinct: &[Index],
     output: &[Index],
-) -> Result<Tensor> {
+) -> Result<C::Value> {
     if distinct.len() == output.len() {
         return Ok(result);
     }
     // Axes before `axis` are those of the output already, so that a repeated index is found where it came first.
-    for (axis, index) in output.iter().enumerate() {
-        if let Some(first) = output[..axis].iter().position(|earlier| earlier == index) {
-            result = engine.embed_diagonal(&result, first, axis)?;
+    let mut rank = distinct.len();
+    for (new_axis, index) in output.iter().enumerate() {
+        if let Some(axis) = output[..new_axis].iter().position(|earlier| earlier == index) {
+            let embedding = Indexing::EmbedDiagonal { axis, new_axis };
+            result = calls.call(embedding.into(), &[Arranged::plain(&result, rank)])?;
+            rank += 1;
         }
     }
     Ok(result)

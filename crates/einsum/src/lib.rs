@@ -1,4 +1,4 @@
-//! Einstein summation over any engine.
+//! Einstein summation over any engine, or builder.
 //!
 //! Subscripts are explicit: `"ij,jk->ik"`. A label has one extent everywhere; repeated in an operand it takes the
 //! diagonal, repeated in the output it embeds one, missing in the output it is summed over. `...` stands for the axes
@@ -12,6 +12,7 @@
 
 mod algebra;
 mod binding;
+mod calls;
 mod error;
 mod execution;
 mod label;
@@ -25,7 +26,7 @@ pub use path::Path;
 pub use plan::{Cost, Plan, Step};
 pub use subscripts::{AsSubscripts, Subscripts};
 
-use tenferro_ops::Engine;
+use tenferro_ops::{Builder, Engine};
 use tenferro_tensor::{Operand, Shape, Tensor};
 
 /// Contracts operands by subscripts.
@@ -57,4 +58,37 @@ pub fn einsum(
 ) -> Result<Tensor> {
     let shapes: Vec<&Shape> = operands.iter().map(Operand::shape).collect();
     Plan::new(subscripts, &shapes, path)?.run(engine, operands)
+}
+
+/// Contracts values of a builder by subscripts: what [`einsum`] is for tensors.
+///
+/// With variables the result has a derivative; with values of a program the calls are recorded.
+///
+/// ```
+/// use tenferro_ad::{Autodiff, grad};
+/// use tenferro_einsum::{Path, build};
+/// use tenferro_ops::reference::Reference;
+/// use tenferro_tensor::Tensor;
+///
+/// let ad = Autodiff::new(Reference);
+/// let x = ad.constant(Tensor::from_vec_row_major([2, 2], vec![1.0_f64, 2.0, 3.0, 4.0])?);
+/// // The trace of x x: its derivative is 2 x transposed.
+/// let of_trace = grad(
+///     |x| Ok(build(&mut x.autodiff(), "ij,ji->", &[x.clone(), x.clone()], &Path::LeftToRight)?),
+///     &x,
+/// )?;
+/// assert_eq!(of_trace.value().to_vec_row_major::<f64>()?, [2.0, 6.0, 4.0, 8.0]);
+/// # Ok::<(), tenferro_tensor::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`einsum`].
+pub fn build<B: Builder + ?Sized>(
+    builder: &mut B,
+    subscripts: &(impl AsSubscripts + ?Sized),
+    operands: &[B::Value],
+    path: &Path,
+) -> Result<B::Value> {
+    let shapes: Vec<Shape> = operands.iter().map(|operand| builder.meta(operand).shape).collect();
+    Plan::new(subscripts, &shapes.iter().collect::<Vec<_>>(), path)?.build(builder, operands)
 }

@@ -3,12 +3,13 @@
 //! Everything that can be refused without touching an element is refused here: counts, extents, sizes of intermediates
 //! and the path. A plan knows neither dtypes nor strides; the order of axes within a step is chosen when it runs.
 
-use tenferro_ops::Engine;
-use tenferro_tensor::{DType, Operand, Shape, Tensor};
+use tenferro_ops::{Builder, Engine, Meta};
+use tenferro_tensor::{DType, Indices, Operand, Shape, Tensor, TensorStructural};
 
 use crate::{
     AsSubscripts, Error, Path, Result,
     binding::{Binding, Index},
+    calls::{Held, OnBuilder, OnEngine},
     execution,
     path::take_pair,
 };
@@ -173,25 +174,48 @@ impl Plan {
         operands: &[Operand<'_>],
         done: &mut dyn FnMut(&Step),
     ) -> Result<Tensor> {
-        self.check(operands)?;
-        execution::run(self, engine, operands, done)
+        self.check(operands.iter().map(|operand| (operand.shape(), operand.dtype())))?;
+        let mut calls = OnEngine { engine, operands };
+        match execution::run(self, &mut calls, done)? {
+            Held::Made(tensor) => Ok(tensor),
+            // An operand with other axes, or as it was: a copy.
+            Held::Given(view) => {
+                Ok(engine.transpose(&view, Indices::from_iter(0..view.shape().rank()))?)
+            }
+        }
     }
 
-    fn check(&self, operands: &[Operand<'_>]) -> Result<()> {
-        let shapes = operands.iter().map(Operand::shape);
+    /// Contracts values of a builder: variables, so that the result has a derivative, or values of a program, which records it.
+    ///
+    /// The calls are those of [`Plan::run`], with transposes and reshapes where an engine takes views.
+    ///
+    /// # Errors
+    /// As [`Plan::run`].
+    pub fn build<B: Builder + ?Sized>(
+        &self,
+        builder: &mut B,
+        operands: &[B::Value],
+    ) -> Result<B::Value> {
+        let metas: Vec<Meta> = operands.iter().map(|operand| builder.meta(operand)).collect();
+        self.check(metas.iter().map(|meta| (&meta.shape, meta.dtype)))?;
+        execution::run(self, &mut OnBuilder { builder, operands }, &mut |_| ())
+    }
+
+    fn check<'s>(
+        &self,
+        operands: impl ExactSizeIterator<Item = (&'s Shape, DType)> + Clone,
+    ) -> Result<()> {
         if operands.len() != self.shapes.len() {
             return Err(Error::OtherShape { operand: operands.len().min(self.shapes.len()) });
         }
-        if let Some(operand) =
-            shapes.zip(&self.shapes).position(|(given, planned)| given != planned)
-        {
+        let mut pairs = operands.clone().zip(&self.shapes);
+        if let Some(operand) = pairs.position(|((given, _), planned)| given != planned) {
             return Err(Error::OtherShape { operand });
         }
-        let first = operands[0].dtype();
-        match operands.iter().position(|operand| operand.dtype() != first) {
-            Some(operand) => {
-                Err(Error::MixedDTypes { first, operand, dtype: operands[operand].dtype() })
-            }
+        let mut dtypes = operands.map(|(_, dtype)| dtype).enumerate();
+        let (_, first) = dtypes.next().expect("invariant: a plan has an operand");
+        match dtypes.find(|(_, dtype)| *dtype != first) {
+            Some((operand, dtype)) => Err(Error::MixedDTypes { first, operand, dtype }),
             None => Ok(()),
         }
     }

@@ -6,7 +6,10 @@
 use std::{cell::RefCell, panic::Location, rc::Rc, sync::Arc};
 
 use smallvec::SmallVec;
-use tenferro_ops::{Builder, CustomOp, Meta};
+use tenferro_ops::{
+    Builder, CustomOp, Meta,
+    derivative::{Handle, Steps, compose},
+};
 use tenferro_tensor::{DType, Primitive, Shape, Tensor};
 
 use crate::{Error, Program, Result, Spec, StepKind, Value, recording::Recording};
@@ -245,6 +248,36 @@ impl Traced {
             let meta = op.infer(&metas)?;
             Ok(recording.push_one(StepKind::Custom(op), values, meta))
         })
+    }
+
+    /// The result of an operation of your own, called `op`, that is made of those of the vocabulary.
+    ///
+    /// ```
+    /// use tenferro_ops::Build;
+    /// use tenferro_program::{Spec, Traced, trace};
+    /// use tenferro_tensor::DType;
+    ///
+    /// let program = trace(&[Spec::new(DType::F64, [2])?.named("x")], |xs| {
+    ///     Traced::compose("cube", &[&xs[0]], |steps, x| {
+    ///         let square = steps.mul(&x[0], &x[0])?;
+    ///         steps.mul(&square, &x[0])
+    ///     })
+    /// })?;
+    /// assert_eq!(program.to_string().matches("mul").count(), 2);
+    /// # Ok::<(), tenferro_program::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// Without operands: nothing would say which trace it belongs to.
+    #[must_use]
+    #[track_caller]
+    pub fn compose(
+        op: &'static str,
+        operands: &[&Traced],
+        f: impl FnOnce(&mut Steps<'_>, &[Handle]) -> tenferro_tensor::Result<Handle>,
+    ) -> Traced {
+        let first = operands.first().expect("an operation that is composed has an operand");
+        first.record(op, operands, |recording, values| compose(recording, values, f))
     }
 
     /// Records what `step` says, unless an operand does not exist.

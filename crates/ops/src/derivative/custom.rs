@@ -12,7 +12,7 @@ use crate::{Builder, CustomOp, Meta};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handle(usize);
 
-/// A [`Builder`] whatever its values are: what the rule of a custom operation is written with.
+/// A [`Builder`] whatever its values are: what the rule of a custom operation is written with, and what is [composed](compose).
 ///
 /// See [`CustomOp::jvp`] for an example.
 pub struct Steps<'b> {
@@ -69,6 +69,21 @@ impl Builder for Steps<'_> {
     fn emit(&mut self, primitive: Primitive, inputs: &[&Handle]) -> Result<Handle> {
         self.numbered.emit(primitive, inputs)
     }
+}
+
+/// What `f` makes of values of a builder that it need not know.
+///
+/// # Errors
+/// What `f` returns.
+pub fn compose<B: Builder + ?Sized>(
+    builder: &mut B,
+    operands: &[B::Value],
+    f: impl FnOnce(&mut Steps<'_>, &[Handle]) -> Result<Handle>,
+) -> Result<B::Value> {
+    let mut values = Values { builder, values: operands.to_vec() };
+    let handles: Vec<Handle> = (0..operands.len()).map(Handle).collect();
+    let result = f(&mut Steps { numbered: &mut values }, &handles)?;
+    Ok(values.values.swap_remove(result.0))
 }
 
 /// The tangent of a custom operation's result, by its own rule; `None` as for [`jvp`](super::jvp).

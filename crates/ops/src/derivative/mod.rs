@@ -21,7 +21,7 @@ mod sorting;
 mod structural;
 mod windowed;
 
-pub use custom::{Handle, Steps, custom_jvp};
+pub use custom::{Handle, Steps, compose, custom_jvp};
 
 use std::sync::OnceLock;
 
