@@ -3,13 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../../arbiter/tests/allocated/mod.rs"]
+mod allocated;
 mod common;
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-};
-
+use allocated::allocations;
 use common::{Numbers, ad, total};
 use tenferro_ad::{Variable, grad, jvp, no_grad};
 use tenferro_ops::reference::Reference;
@@ -18,36 +16,12 @@ use tenferro_tensor::{
     TensorElementwise, TensorIndexing, TensorReduction, TensorStructural,
 };
 
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-/// The system's allocator, which counts the allocations of each thread.
-struct Counting;
-
-// SAFETY: every call is handed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the block came from `System` with this layout.
-        unsafe { System.dealloc(block, layout) };
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 /// The allocations of a call that is made for the second time.
 fn count<R>(mut body: impl FnMut() -> R) -> usize {
     body();
-    let before = ALLOCATIONS.get();
+    let before = allocations();
     body();
-    ALLOCATIONS.get() - before
+    allocations() - before
 }
 
 /// An operation on variables, and the same on tensors.

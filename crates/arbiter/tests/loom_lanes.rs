@@ -6,10 +6,13 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod exploring;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use exploring::explore;
 use loom::cell::UnsafeCell;
 use loom::sync::{Notify, mpsc};
 use loom::thread;
@@ -54,19 +57,7 @@ impl Model {
 
 /// Splits a permit for two CPUs between the main thread and another, while `visitors` ask for CPUs.
 fn check(preemptions: Option<usize>, visitors: &'static [fn(&Model)]) {
-    let mut builder = loom::model::Builder::new();
-    // The environment can only widen: what is explored exhaustively stays so.
-    builder.preemption_bound =
-        preemptions.map(|own| builder.preemption_bound.unwrap_or(own).max(own));
-    builder.max_branches = 20_000;
-    builder.expect_explicit_explore = true;
-    let runs = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&runs);
-    builder.check(move || {
-        counted.fetch_add(1, Relaxed);
-        run_once(visitors);
-    });
-    println!("{} schedules", runs.load(Relaxed));
+    explore(preemptions, move || run_once(visitors));
 }
 
 fn run_once(visitors: &'static [fn(&Model)]) {

@@ -21,8 +21,8 @@ pub(super) trait Calls {
 
     fn meta(&self, value: &Self::Value) -> Meta;
 
-    /// How far neighbours along an axis are from each other.
-    fn distance(&self, value: &Self::Value, axis: usize) -> usize;
+    /// How far neighbours along each axis are from each other.
+    fn distances(&self, value: &Self::Value) -> Vec<usize>;
 
     fn call(
         &mut self,
@@ -94,8 +94,8 @@ impl<'o> Calls for OnEngine<'_, 'o, '_> {
         Meta::of(&value.view())
     }
 
-    fn distance(&self, value: &Held<'o>, axis: usize) -> usize {
-        value.view().strides()[axis].unsigned_abs()
+    fn distances(&self, value: &Held<'o>) -> Vec<usize> {
+        value.view().strides().iter().map(|stride| stride.unsigned_abs()).collect()
     }
 
     fn call(
@@ -145,8 +145,8 @@ impl<B: Builder + ?Sized> Calls for OnBuilder<'_, B> {
         self.builder.meta(value)
     }
 
-    fn distance(&self, _: &B::Value, axis: usize) -> usize {
-        axis
+    fn distances(&self, value: &B::Value) -> Vec<usize> {
+        (0..self.builder.meta(value).shape.rank()).collect()
     }
 
     fn call(

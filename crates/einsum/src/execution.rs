@@ -52,13 +52,8 @@ impl<V> Factor<V> {
         calls: &impl Calls<Value = V>,
         wanted: impl Fn(Index) -> bool,
     ) -> Vec<Index> {
-        let mut picked: Vec<(usize, Index)> = self
-            .indices
-            .iter()
-            .enumerate()
-            .filter(|&(_, &index)| wanted(index))
-            .map(|(axis, &index)| (calls.distance(&self.value, axis), index))
-            .collect();
+        let axes = calls.distances(&self.value).into_iter().zip(self.indices.iter().copied());
+        let mut picked: Vec<(usize, Index)> = axes.filter(|&(_, index)| wanted(index)).collect();
         picked.sort_by_key(|&(distance, _)| distance);
         picked.into_iter().map(|(_, index)| index).collect()
     }

@@ -8,6 +8,9 @@
 #![cfg(loom)]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+#[path = "../../arbiter/tests/exploring/mod.rs"]
+mod exploring;
+
 use std::sync::{
     Arc, Mutex,
     atomic::{
@@ -18,6 +21,7 @@ use std::sync::{
 };
 use std::time::Duration;
 
+use exploring::explore;
 use loom::{cell::UnsafeCell, sync::Notify, thread};
 use tenferro_arbiter::{Arbiter, CpuSet, FairArbiter, Policy, Request};
 use tenferro_provider::Workers;
@@ -138,22 +142,6 @@ fn check_within(preemptions: Option<usize>, new: fn() -> Model, warm_up: Body, b
         loom::stop_exploring();
         model.check_conserved();
     });
-}
-
-fn explore(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    // The environment can only widen: what is explored exhaustively stays so.
-    builder.preemption_bound =
-        preemptions.map(|own| builder.preemption_bound.unwrap_or(own).max(own));
-    builder.max_branches = 20_000;
-    builder.expect_explicit_explore = true;
-    let runs = Arc::new(AtomicUsize::new(0));
-    let counted = runs.clone();
-    builder.check(move || {
-        counted.fetch_add(1, Relaxed);
-        model();
-    });
-    println!("{} schedules", runs.load(Relaxed));
 }
 
 fn nothing(_: &Model) {}

@@ -11,6 +11,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod bodies;
+#[path = "../exploring/mod.rs"]
+mod exploring;
 mod pairs;
 mod protocol;
 mod triples;
@@ -22,6 +24,7 @@ use std::sync::atomic::{
 };
 use std::time::Duration;
 
+use exploring::explore;
 use loom::cell::UnsafeCell;
 use loom::sync::Notify;
 use loom::thread;
@@ -106,25 +109,6 @@ enum Ends {
     Together,
     /// Each with its body, but for the main thread.
     EachForItself,
-}
-
-/// Explores `model`, which says from where on by `loom::explore`.
-fn explore(preemptions: Option<usize>, model: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    // The environment can only widen: what is explored exhaustively stays so.
-    builder.preemption_bound =
-        preemptions.map(|own| builder.preemption_bound.unwrap_or(own).max(own));
-    builder.max_branches = 20_000;
-    builder.expect_explicit_explore = true;
-    let runs = Arc::new(AtomicUsize::new(0));
-    builder.check({
-        let runs = Arc::clone(&runs);
-        move || {
-            runs.fetch_add(1, Relaxed);
-            model();
-        }
-    });
-    println!("{} schedules", runs.load(Relaxed));
 }
 
 /// Where one thread stops: registered, told to go, and done with everybody else.
