@@ -26,6 +26,10 @@ const LONGEST_PERIOD: usize = CHUNK / 2;
 /// Runs of at least so many elements make chunks of their own.
 const LONG_RUN: usize = 64;
 
+/// How many bytes before they are read elements of large operands are asked for, at least: what is asked for any later
+/// has not come when it is read, where chunks are short.
+const AHEAD: usize = 2 << 10;
+
 /// A chunk of one operand.
 #[repr(C, align(64))]
 struct Buffer([MaybeUninit<u8>; CHUNK * LARGEST]);
@@ -238,12 +242,14 @@ impl Stream {
         Some(unsafe { self.data.offset(offset * self.size.cast_signed()) })
     }
 
-    /// Asks for the elements from `at` on, where they lie next to each other.
+    /// Asks for as many elements as the chunk of `length` from `at` has, of one that will follow it, where they lie next
+    /// to each other.
     #[inline]
-    pub(super) fn prefetch(&self, at: usize, length: usize) {
+    pub(super) fn prefetch_after(&self, at: usize, length: usize) {
         let (Way::Dense | Way::Overwritten) = &self.way else { return };
-        let first = self.data.as_ptr().cast_const().wrapping_add(at * self.size);
-        for line in (0..length * self.size).step_by(LINE) {
+        let bytes = length * self.size;
+        let first = self.data.as_ptr().cast_const().wrapping_add(at * self.size + bytes.max(AHEAD));
+        for line in (0..bytes).step_by(LINE) {
             copy::stream::prefetch(first.wrapping_add(line));
         }
     }

@@ -139,7 +139,7 @@ impl<'r> Chunks<'r> {
                 self.slots[plan.feed()] = feed;
             }
             if *is_large {
-                streams.iter().for_each(|stream| stream.prefetch(at + length, most));
+                streams.iter().for_each(|stream| stream.prefetch_after(at, length));
             }
             self.steps(length);
             for (out, stage) in outs.iter().zip(&self.stages) {

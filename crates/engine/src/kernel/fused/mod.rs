@@ -21,7 +21,7 @@ use super::{
     Grant,
     copy::{
         self,
-        stream::{RESULT_FROM, STAGE},
+        stream::{RESULT_FROM, SHORT_STAGE},
     },
     reduce,
     share::Target,
@@ -39,7 +39,7 @@ struct Run<'r> {
     outs: SmallVec<[Out; 2]>,
     elements: usize,
     chunk: usize,
-    /// Whether operands come from memory, so that it pays to ask for the next chunk before it is needed.
+    /// Whether operands come from memory, so that it pays to ask for chunks before they are needed.
     is_large: bool,
     /// The first step that had no value for some element.
     failed: AtomicUsize,
@@ -98,7 +98,7 @@ pub(crate) fn region(
     }
     let elements = shape.elements();
     let streamed = wholes.iter().filter(|out: &&Out| out.streamed);
-    let stage = match streamed.map(|out| STAGE / out.size).min() {
+    let stage = match streamed.map(|out| SHORT_STAGE / out.size).min() {
         Some(stage) if plan.steps.len() <= FEW_STEPS => stage,
         _ => usize::MAX,
     };
