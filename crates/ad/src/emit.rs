@@ -174,7 +174,7 @@ pub(super) fn recorded(
     let mut operands = Operands::new();
     for &(_, node) in inputs {
         if let Some(node) = node {
-            operands.push(Arc::clone(node));
+            operands.push(Some(Arc::clone(node)));
         }
     }
     Ok(Some(Arc::new(Node::operation(Recorded { plan, operands, kept }))))

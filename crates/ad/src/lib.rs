@@ -32,6 +32,7 @@ mod checkpoint;
 mod emit;
 mod exponentials;
 mod function;
+mod fused;
 mod known;
 mod level;
 mod methods;

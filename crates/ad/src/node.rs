@@ -61,13 +61,13 @@ impl Accumulated {
 /// An operation on the tape.
 pub(super) struct Recorded {
     pub(super) plan: Arc<Plan>,
-    /// The nodes of the operands that have one.
+    /// The nodes of the operands that have one, until they are handed on.
     pub(super) operands: Operands,
     /// What the plan wants kept.
     pub(super) kept: Kept,
 }
 
-pub(super) type Operands = SmallVec<[Arc<Node>; 2]>;
+pub(super) type Operands = SmallVec<[Option<Arc<Node>>; 2]>;
 
 /// What nodes came from, of which few have many.
 pub(super) type Parents = SmallVec<[Arc<Node>; 4]>;
@@ -167,13 +167,21 @@ impl Node {
         true
     }
 
+    /// The operation that the value comes from, if it is one.
+    pub(super) fn recorded(&mut self) -> Option<&mut Recorded> {
+        match &mut self.source {
+            Source::Operation(recorded) => Some(recorded),
+            _ => None,
+        }
+    }
+
     /// Takes the nodes out that this one came from.
     fn take_parents(&mut self, into: &mut Parents) {
         match &mut self.source {
             Source::Leaf(..) => {}
             Source::Operation(recorded) => {
                 while let Some(operand) = recorded.operands.pop() {
-                    into.push(operand);
+                    into.extend(operand);
                 }
             }
             Source::Result(_, _, meta) => {

@@ -12,6 +12,7 @@ use tenferro_tensor::{AsOperand, Operand, Primitive, Result};
 use crate::{
     Autodiff, Variable,
     emit::{Input, Operation, emit},
+    fused::Fused,
     known::Known,
 };
 
@@ -28,6 +29,8 @@ pub(super) struct Plan {
     pub(super) kept: Vec<Register>,
     /// What is computed from a gradient.
     pub(super) back: Vec<Step>,
+    /// The same in one go, where no level below differentiates.
+    pub(super) fused: Option<Fused>,
     /// The gradients of the operands that have tangents, by their number among these, in the order in which they are added.
     pub(super) gradients: Vec<(usize, Register)>,
 }
@@ -60,7 +63,7 @@ pub(super) enum Register {
 pub(super) type Kept = SmallVec<[Known<'static>; 2]>;
 
 /// What steps have computed; `None` once it is handed on.
-type Computed = SmallVec<[Option<Known<'static>>; 3]>;
+pub(super) type Computed = SmallVec<[Option<Known<'static>>; 3]>;
 
 const BEFORE: &str = "invariant: a plan asks for what is there, and hands each on once";
 
@@ -95,38 +98,48 @@ impl Plan {
         Ok(kept)
     }
 
-    /// Hands the gradients of the operands to `reach`, given that of the result.
+    /// Hands the gradients of the operands to `reach`, given that of the result, and whether each is the operand's last.
     pub(super) fn turn_around(
         &self,
         autodiff: &Autodiff,
         kept: &Kept,
         gradient: &Known<'static>,
-        mut reach: impl FnMut(usize, Known<'static>) -> Result<()>,
+        mut reach: impl FnMut(usize, bool, Known<'static>) -> Result<()>,
     ) -> Result<()> {
-        let mut back = Computed::new();
-        for step in &self.back {
-            let value = step.run(autodiff, |register| match register {
-                Register::Constant(place) => &self.constants[place],
-                Register::Kept(place) => &kept[place],
-                Register::Gradient => gradient,
-                Register::Back(place) => back[place].as_ref().expect(BEFORE),
-                _ => unreachable!("{BEFORE}"),
-            })?;
-            back.push(Some(value));
+        let before = |register| match register {
+            Register::Constant(place) => &self.constants[place],
+            Register::Kept(place) => &kept[place],
+            Register::Gradient => gradient,
+            _ => unreachable!("{BEFORE}"),
+        };
+        let fused = match &self.fused {
+            Some(fused) => fused.run(autodiff, before)?,
+            None => None,
+        };
+        let mut back = fused.unwrap_or_default();
+        if back.is_empty() {
+            for step in &self.back {
+                let value = step.run(autodiff, |register| match register {
+                    Register::Back(place) => back[place].as_ref().expect(BEFORE),
+                    before_it => before(before_it),
+                })?;
+                back.push(Some(value));
+            }
         }
         for (at, &(operand, register)) in self.gradients.iter().enumerate() {
+            let later = &self.gradients[at + 1..];
             let value = match register {
                 Register::Constant(place) => self.constants[place].clone(),
                 Register::Kept(place) => kept[place].clone(),
                 Register::Gradient => gradient.clone(),
                 Register::Back(place) => {
-                    let is_last = self.gradients[at + 1..].iter().all(|next| next.1 != register);
+                    let is_last = later.iter().all(|next| next.1 != register);
                     let value = &mut back[place];
                     if is_last { value.take() } else { value.clone() }.expect(BEFORE)
                 }
                 _ => unreachable!("{BEFORE}"),
             };
-            reach(operand, value)?;
+            reach(operand, later.iter().all(|next| next.0 != operand), value)?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use tenferro_tensor::{Elementwise, Primitive, Result, Tensor};
 
 use crate::{
     emit::Operation,
+    fused::{self, Fused},
     known::Known,
     plan::{Plan, Register, Step},
 };
@@ -90,7 +91,8 @@ impl Planner {
             None => true,
             Some(last) => planner.takes_narrow(last),
         };
-        let gradients = planner.turn_around(number, gradient)?;
+        let mut gradients = planner.turn_around(number, gradient)?;
+        planner.put_off(&mut gradients);
         Ok(Some(planner.pruned(output, takes_narrow, gradients)))
     }
 
@@ -172,6 +174,32 @@ impl Planner {
         gradients.push((operand, register));
     }
 
+    /// Leaves steps that are as cheap as reading what they compute for when a gradient comes, if all of the way back can be
+    /// one region then.
+    fn put_off(&mut self, gradients: &mut [(usize, Register)]) {
+        let mut steps = self.ahead.iter().chain(&self.back);
+        if self.back.is_empty() || !steps.all(fused::is_cheap) {
+            return;
+        }
+        let ahead = self.ahead.len();
+        let renumber = |register: &mut Register| match *register {
+            Register::Ahead(place) => *register = Register::Back(place),
+            Register::Back(place) => *register = Register::Back(ahead + place),
+            _ => {}
+        };
+        self.back.iter_mut().flat_map(|step| &mut step.operands).for_each(renumber);
+        gradients.iter_mut().for_each(|gradient| renumber(&mut gradient.1));
+        self.symbols.iter_mut().for_each(|symbol| {
+            if let At::Known(register) = &mut symbol.1 {
+                renumber(register)
+            }
+        });
+        let mut steps = std::mem::take(&mut self.ahead);
+        steps.iter_mut().flat_map(|step| &mut step.operands).for_each(renumber);
+        steps.append(&mut self.back);
+        self.back = steps;
+    }
+
     /// The plan without what no gradient needs.
     fn pruned(
         mut self,
@@ -197,6 +225,16 @@ impl Planner {
         back.steps.iter_mut().flat_map(|step| &mut step.operands).for_each(numbered);
         gradients.iter_mut().for_each(|gradient| numbered(&mut gradient.1));
         gradients.iter_mut().for_each(|gradient| back.renumber(&mut gradient.1));
+        let of = |register| {
+            let known = match register {
+                Register::Kept(place) => kept[place],
+                known => known,
+            };
+            let of =
+                self.symbols.iter().find(|(_, at)| matches!(at, At::Known(at) if *at == known));
+            of.expect("invariant: a step reads symbols").0.clone()
+        };
+        let fused = Fused::of(&back.steps, &gradients, &meta, of);
         let mut wanted = kept.clone();
         let ahead = needed(self.ahead, &mut wanted, Register::Ahead);
         kept.iter_mut().for_each(|register| ahead.renumber(register));
@@ -207,6 +245,7 @@ impl Planner {
             ahead: ahead.steps,
             kept,
             back: back.steps,
+            fused,
             gradients,
         }
     }

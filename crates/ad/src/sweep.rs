@@ -43,7 +43,7 @@ pub(super) fn leaves(
 ) -> Result<Leaves> {
     let mut sweep = Sweep { autodiff, level, near: SmallVec::new(), far: BTreeMap::new() };
     for (node, seed) in seeds {
-        sweep.reach(&node, 0, seed.without(level).into())?;
+        sweep.reach(node, 0, seed.without(level).into())?;
     }
     sweep.run()
 }
@@ -86,15 +86,15 @@ impl Sweep<'_> {
                     .map(|gradient| Some(gradient?.into_variable(self.autodiff)))
                     .collect();
                 for (parent, gradient) in applied.pulled_back(gradients)? {
-                    self.reach(&parent, 0, gradient.without(self.level).into())?;
+                    self.reach(parent, 0, gradient.without(self.level).into())?;
                 }
                 continue;
             }
             let gradient = gradients.pop().flatten().expect("invariant: its one gradient");
             let gradient = self.seen(&node, gradient)?;
             match node.source() {
-                Source::Operation(recorded) => self.turn_around(recorded, gradient)?,
-                Source::Result(of, place, _) => self.reach(of, *place, gradient)?,
+                Source::Operation(_) => self.turn_around(node, &gradient)?,
+                Source::Result(of, place, _) => self.reach(Arc::clone(of), *place, gradient)?,
                 Source::Leaf(..) | Source::Function(..) => {
                     let gradient = gradient.into_variable(self.autodiff);
                     leaves.push((node, gradient));
@@ -137,7 +137,7 @@ impl Sweep<'_> {
     }
 
     /// Adds a gradient to those of a node.
-    fn reach(&mut self, node: &Arc<Node>, place: usize, gradient: Gradient) -> Result<()> {
+    fn reach(&mut self, node: Arc<Node>, place: usize, gradient: Gradient) -> Result<()> {
         let autodiff = self.autodiff;
         let (_, gradients) = self.reached(node);
         while gradients.len() <= place {
@@ -152,11 +152,11 @@ impl Sweep<'_> {
     }
 
     /// What has reached a node, which has its place among the others then.
-    fn reached(&mut self, node: &Arc<Node>) -> &mut Reached {
+    fn reached(&mut self, node: Arc<Node>) -> &mut Reached {
         let number = node.number();
         let is_far = self.far.last_key_value().is_some_and(|(last, _)| number <= *last);
         if is_far {
-            return self.far.entry(number).or_insert_with(|| (Arc::clone(node), Gradients::new()));
+            return self.far.entry(number).or_insert_with(|| (node, Gradients::new()));
         }
         // What was reached just now is mostly among the last.
         let before = self.near.iter().rposition(|(other, _)| other.number() <= number);
@@ -166,24 +166,29 @@ impl Sweep<'_> {
         };
         if self.near.len() == NEAR {
             if place == 0 {
-                return self
-                    .far
-                    .entry(number)
-                    .or_insert_with(|| (Arc::clone(node), Gradients::new()));
+                return self.far.entry(number).or_insert_with(|| (node, Gradients::new()));
             }
             let first = self.near.remove(0);
             self.far.insert(first.0.number(), first);
             place -= 1;
         }
-        self.near.insert(place, (Arc::clone(node), Gradients::new()));
+        self.near.insert(place, (node, Gradients::new()));
         &mut self.near[place]
     }
 
     /// Passes a gradient on to the operands of an operation.
-    fn turn_around(&mut self, recorded: &Recorded, gradient: Gradient) -> Result<()> {
-        let Recorded { plan, operands, kept } = recorded;
-        plan.turn_around(self.autodiff, kept, &gradient, |operand, gradient| {
-            self.reach(&operands[operand], 0, gradient)
+    fn turn_around(&mut self, mut node: Arc<Node>, gradient: &Gradient) -> Result<()> {
+        // Where nobody comes again, the operation has its operands no longer.
+        let own = Arc::get_mut(&mut node).and_then(Node::recorded);
+        let taken = own.map(|recorded| std::mem::take(&mut recorded.operands));
+        let Source::Operation(Recorded { plan, operands, kept }) = node.source() else {
+            return Ok(());
+        };
+        let mut operands = taken.unwrap_or_else(|| operands.clone());
+        plan.turn_around(self.autodiff, kept, gradient, |operand, is_last, gradient| {
+            let operand = &mut operands[operand];
+            let node = if is_last { operand.take() } else { operand.clone() };
+            self.reach(node.expect("invariant: taken with its last gradient"), 0, gradient)
         })
     }
 }

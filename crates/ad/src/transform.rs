@@ -191,7 +191,7 @@ pub fn value_and_grads(
     let root = node(&loss, level).cloned();
     // What only the graph kept alive is freed while the sweep passes.
     drop(loss);
-    let found = match root {
+    let mut found = match root {
         None => Leaves::new(),
         Some(root) => {
             let one = value.autodiff().constant(scalar(value.dtype(), 1.0)?);
@@ -200,8 +200,10 @@ pub fn value_and_grads(
     };
     let gradients = leaves.iter().map(|leaf| {
         let own = node(leaf, level).expect("invariant: an operand of floats is a leaf");
-        let found = found.iter().find(|(node, _)| Arc::ptr_eq(node, own));
-        found.map_or_else(|| zeros_like(leaf), |(_, gradient)| Ok(gradient.clone()))
+        match found.iter().position(|(node, _)| Arc::ptr_eq(node, own)) {
+            Some(place) => Ok(found.swap_remove(place).1),
+            None => zeros_like(leaf),
+        }
     });
     Ok((value, gradients.collect::<Result<_>>()?))
 }

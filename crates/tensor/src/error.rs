@@ -307,8 +307,11 @@ impl Validation {
 }
 
 /// What has no result in its dtype.
+// Aligned like the facts of other errors, so that the tag of an [`Error`] is a whole word: every result of an operation has
+// one, and copying the bytes beside a shorter tag waits for the store of the tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[repr(align(8))]
 pub enum Numerical {
     /// An integer was divided by zero.
     #[error("division of {dtype} by zero")]

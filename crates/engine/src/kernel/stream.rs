@@ -300,7 +300,7 @@ impl Stream {
 }
 
 /// Copies elements of `size` bytes from and to places that are strides apart.
-fn copy_run(
+pub(super) fn copy_run(
     size: usize,
     from: NonNull<u8>,
     step: isize,

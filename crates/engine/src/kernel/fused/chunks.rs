@@ -6,11 +6,14 @@ use std::{mem::MaybeUninit, ops::Range, ptr::NonNull, sync::atomic::Ordering};
 
 use smallvec::SmallVec;
 
-use super::{Run, plan::advanced};
+use super::{
+    Run,
+    plan::{Plan, advanced},
+};
 use crate::kernel::{copy, isa::Places};
 
 /// The bytes of registers and copies that lie on the stack, for small operands and for large ones.
-const LITTLE: usize = 8 << 10;
+pub(super) const LITTLE: usize = 8 << 10;
 const MUCH: usize = 64 << 10;
 
 /// Where the values go that are reduced.
@@ -24,14 +27,14 @@ pub(super) enum Feed {
 
 /// Memory for registers and copies.
 #[repr(C, align(64))]
-struct Scratch<const BYTES: usize>([MaybeUninit<u8>; BYTES]);
+pub(super) struct Scratch<const BYTES: usize>([MaybeUninit<u8>; BYTES]);
 
 impl<const BYTES: usize> Scratch<BYTES> {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self([const { MaybeUninit::uninit() }; BYTES])
     }
 
-    fn place(&mut self) -> NonNull<u8> {
+    pub(super) fn place(&mut self) -> NonNull<u8> {
         NonNull::from(&mut self.0).cast()
     }
 }
@@ -56,8 +59,12 @@ pub(super) struct Chunks<'r> {
 impl<'r> Chunks<'r> {
     /// Calls `body` with registers of its own.
     pub(super) fn with(run: &'r Run<'r>, body: impl FnOnce(&mut Chunks<'r>)) {
-        let (registers, mut end) = run.plan.registers(run.chunk);
-        let mut starts = Starts { registers, copies: SmallVec::new(), stages: SmallVec::new() };
+        let mut end = 0;
+        let mut starts =
+            Starts { registers: SmallVec::new(), copies: SmallVec::new(), stages: SmallVec::new() };
+        for size in run.plan.registers() {
+            starts.registers.push(advanced(&mut end, run.chunk * size));
+        }
         for (input, stream) in run.streams.iter().enumerate() {
             starts.copies.push(match stream.buffered(run.chunk) {
                 0 => 0,
@@ -141,7 +148,12 @@ impl<'r> Chunks<'r> {
             if *is_large {
                 streams.iter().for_each(|stream| stream.prefetch_after(at, length));
             }
-            self.steps(length);
+            // SAFETY: registers and copies have room for a chunk, and the range is inside of operands and results. What is
+            // written overlaps nothing that is read: registers are apart, results are written nowhere else, and operands
+            // that lie where a result is written are copied before.
+            if let Some(step) = unsafe { steps(plan, &self.slots, length) } {
+                self.run.failed.fetch_min(step, Ordering::Relaxed);
+            }
             for (out, stage) in outs.iter().zip(&self.stages) {
                 if let Some(stage) = stage {
                     // SAFETY: the stage holds the chunk, and the range is inside of every result.
@@ -164,29 +176,32 @@ impl<'r> Chunks<'r> {
             (None, Feed::Nowhere) => NonNull::dangling(),
         }
     }
+}
 
-    /// All steps on a chunk. One that has no value for some element is remembered, and writes something there.
-    #[inline]
-    fn steps(&mut self, length: usize) {
-        let plan = self.run.plan;
-        let slots = &self.slots[..plan.slots()];
-        for (number, step) in plan.steps.iter().enumerate() {
-            // SAFETY: the slots of a plan's steps are among those that it counts.
-            let places: Places =
-                step.from.map(|slot| unsafe { *slots.get_unchecked(usize::from(slot)) });
-            // SAFETY: as above.
-            let to = unsafe { *slots.get_unchecked(usize::from(step.to)) };
-            // SAFETY: every slot of the step has so many elements of the dtype that the loop was chosen for, and the one
-            // that is written overlaps none that is read: registers are apart, results are written nowhere else, and
-            // operands that lie where a result is written are copied before.
-            unsafe {
-                if let Some(check) = &step.kernel.check
-                    && (check.finds)(&places, length, step.kernel.word)
-                {
-                    self.run.failed.fetch_min(number, Ordering::Relaxed);
-                }
-                (step.kernel.run)(to, &places, length, step.kernel.word);
+/// All steps on `length` elements. Where one has no value it writes something, and the first that does is returned.
+///
+/// # Safety
+/// Every slot of a step must have so many elements of the dtype that its loop was chosen for, and the one that is written
+/// may overlap none that is read.
+#[inline]
+pub(super) unsafe fn steps(plan: &Plan, slots: &[NonNull<u8>], length: usize) -> Option<usize> {
+    let slots = &slots[..plan.slots()];
+    let mut failed = None;
+    for (number, step) in plan.steps.iter().enumerate() {
+        // SAFETY: the slots of a plan's steps are among those that it counts.
+        let places: Places =
+            step.from.map(|slot| unsafe { *slots.get_unchecked(usize::from(slot)) });
+        // SAFETY: as above.
+        let to = unsafe { *slots.get_unchecked(usize::from(step.to)) };
+        // SAFETY: the caller says so.
+        unsafe {
+            if let Some(check) = &step.kernel.check
+                && (check.finds)(&places, length, step.kernel.word)
+            {
+                failed = failed.or(Some(number));
             }
+            (step.kernel.run)(to, &places, length, step.kernel.word);
         }
     }
+    failed
 }

@@ -4,6 +4,7 @@
 //! registers, a chunk each, so that only operands and results touch memory; what is reduced is folded as it is computed,
 //! in the order in which the reduction of a dense tensor would be. Results are those of the steps one by one, bit for bit.
 
+mod brief;
 mod chunks;
 mod plan;
 
@@ -41,7 +42,7 @@ struct Run<'r> {
     chunk: usize,
     /// Whether operands come from memory, so that it pays to ask for chunks before they are needed.
     is_large: bool,
-    /// The first step that had no value for some element.
+    /// The first step that had no value for some element; more than there are if all have.
     failed: AtomicUsize,
     out_of_memory: AtomicBool,
 }
@@ -80,6 +81,12 @@ pub(crate) fn region(
     outs: &mut [OperandMut<'_>],
 ) -> Result<()> {
     let shape = region.shape();
+    if plan.reduced_place().is_none()
+        && !overwritten.contains(&true)
+        && let Some(failed) = brief::run(plan, shape.elements(), inputs, outs)
+    {
+        return plan.failure(failed);
+    }
     let mut streams: SmallVec<[Stream; 8]> = SmallVec::new();
     for (input, &overwritten) in inputs.iter().zip(overwritten) {
         streams.push(Stream::of(input, shape, overwritten));
@@ -133,10 +140,7 @@ pub(crate) fn region(
     if run.out_of_memory.into_inner() {
         return Err(Error::OutOfMemory { op: "region", bytes: plan.scratch_bytes() });
     }
-    match plan.failure(run.failed.into_inner()) {
-        None => Ok(()),
-        Some(error) => Err(error),
-    }
+    plan.failure(Some(run.failed.into_inner()))
 }
 
 /// The reduction among the results.

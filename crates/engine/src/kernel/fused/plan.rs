@@ -3,9 +3,8 @@
 //! Made once a region and kept with it. A register is never an operand of the step that writes it: loops may assume
 //! that their output overlaps nothing they read.
 
-use smallvec::SmallVec;
 use tenferro_ops::{Region, RegionPlace, RegionResult};
-use tenferro_tensor::{Elementwise, Error, Primitive, Reduction};
+use tenferro_tensor::{Elementwise, Primitive, Reduction, Result};
 
 use crate::kernel::{function::Kernel, reduce, stream::CHUNK};
 
@@ -196,24 +195,22 @@ impl Plan {
         self.cost
     }
 
-    /// Where the registers start in a scratch for chunks of so many elements, and the bytes of all.
-    pub(super) fn registers(&self, chunk: usize) -> (SmallVec<[usize; 16]>, usize) {
-        let mut end = 0;
-        let mut starts = SmallVec::new();
-        for size in &self.registers {
-            starts.push(advanced(&mut end, chunk * size));
-        }
-        (starts, end)
+    /// The sizes of the elements of the registers.
+    pub(super) fn registers(&self) -> &[usize] {
+        &self.registers
     }
 
     pub(super) fn input_size(&self, input: usize) -> usize {
         self.input_sizes[input]
     }
 
-    /// The error of the first step that had no value somewhere, as the step alone would give it.
-    pub(super) fn failure(&self, step: usize) -> Option<Error> {
-        let step = self.steps.get(step)?;
-        step.kernel.check.map(|check| check.failure.of(step.name))
+    /// The error of the first step that had no value somewhere, as the step alone would give it; none if there is no such
+    /// step.
+    pub(super) fn failure(&self, step: Option<usize>) -> Result<()> {
+        let failure = step
+            .and_then(|step| self.steps.get(step))
+            .and_then(|step| Some((step.kernel.check?, step.name)));
+        failure.map_or(Ok(()), |(check, name)| Err(check.failure.of(name)))
     }
 }
 
