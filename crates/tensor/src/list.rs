@@ -14,19 +14,41 @@ pub(crate) const INLINE_RANK: usize = 6;
 
 /// A list that does not change.
 pub(crate) enum List {
-    Inline { length: u8, items: [usize; INLINE_RANK] },
+    Inline { length: Length, items: [usize; INLINE_RANK] },
     Heap(Box<[usize]>),
 }
+
+/// How many numbers are there inline. A whole word, and what tells the forms apart as well, so that a list is copied by
+/// words: the bytes beside a shorter one would be copied across words that were written just before, and wait for them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Length {
+    Zero,
+    One,
+    Two,
+    Three,
+    Four,
+    Five,
+    Six,
+}
+
+const LENGTHS: [Length; INLINE_RANK + 1] = [
+    Length::Zero,
+    Length::One,
+    Length::Two,
+    Length::Three,
+    Length::Four,
+    Length::Five,
+    Length::Six,
+];
 
 impl List {
     #[inline]
     pub(crate) fn new(items: &[usize]) -> Self {
-        if items.len() > INLINE_RANK {
-            return Self::on_heap(items);
-        }
+        let Some(&length) = LENGTHS.get(items.len()) else { return Self::on_heap(items) };
         let mut inline = [0; INLINE_RANK];
         inline[..items.len()].copy_from_slice(items);
-        List::Inline { length: items.len() as u8, items: inline }
+        List::Inline { length, items: inline }
     }
 
     /// Kept out of line, so that the way of the inline form is straight.
@@ -82,7 +104,7 @@ impl Deref for List {
     #[inline]
     fn deref(&self) -> &[usize] {
         match self {
-            List::Inline { length, items } => &items[..usize::from(*length)],
+            List::Inline { length, items } => &items[..*length as usize],
             List::Heap(items) => items,
         }
     }

@@ -147,7 +147,7 @@ impl PartialEq for Shape {
             ) => {
                 length == other_length
                     && self.elements == other.elements
-                    && (*length <= 1 || same(items, other_items))
+                    && (*length as usize <= 1 || same(items, other_items))
             }
             _ => **self == **other,
         }
