@@ -11,13 +11,15 @@ use tenferro_tensor::{AsOperand, Primitive, Result, Shape};
 use crate::{
     Autodiff,
     known::Known,
-    plan::{Computed, Register, Step},
+    plan::{Computed, Gradients, Register, Step},
 };
 
 /// The steps of a way back that are wanted, in one go.
 pub(super) struct Fused {
     /// Where the operands of the region are found.
     inputs: SmallVec<[Register; 4]>,
+    /// As those of the plan, with results of the region by their places.
+    pub(super) gradients: Gradients,
     /// Of a gradient that has the shape of the result.
     whole: Region,
     /// Of the first gradient that was narrower. There are few kinds of those: most are a single number.
@@ -34,7 +36,7 @@ impl Fused {
     /// stretches, and `of` says what the others are.
     pub(super) fn of(
         steps: &[Step],
-        gradients: &[(usize, Register)],
+        gradients: &Gradients,
         meta: &Meta,
         of: impl Fn(Register) -> Meta,
     ) -> Option<Self> {
@@ -61,21 +63,23 @@ impl Fused {
             fused.push(RegionStep { primitive: primitive.clone(), operands });
         }
         let mut results: Vec<RegionResult> = Vec::new();
-        for (_, register) in gradients {
-            if matches!(register, Register::Back(_)) {
+        let mut gradients = gradients.to_vec();
+        for (_, register) in &mut gradients {
+            if let Register::Back(_) = register {
                 let result = RegionResult::Value(place(register)?);
-                if !results.contains(&result) {
+                let known = results.iter().position(|other| *other == result);
+                *register = Register::Back(known.unwrap_or(results.len()));
+                if known.is_none() {
                     results.push(result);
                 }
             }
         }
         let metas = inputs.iter().map(|&register| of(register)).collect();
         let whole = Region::new(meta.shape.clone(), metas, fused, results).ok()?;
-        Some(Self { inputs, whole, narrow: OnceLock::new() })
+        Some(Self { inputs, gradients, whole, narrow: OnceLock::new() })
     }
 
-    /// What the steps compute of what is found by `value`, as far as it is wanted; `None` if it is to be computed step by
-    /// step.
+    /// The results of the region for what is found by `value`; `None` if they are to be computed step by step.
     pub(super) fn run<'v>(
         &self,
         autodiff: &Autodiff,
@@ -88,14 +92,8 @@ impl Fused {
             inputs.push(tensor.as_operand().into());
         }
         let mut computed = Computed::new();
-        let results = autodiff.run_region(region, &mut inputs)?;
-        for (result, tensor) in region.results().iter().zip(results) {
-            let (RegionResult::Value(place) | RegionResult::Reduced(place, _)) = result;
-            let step = usize::from(*place) - self.inputs.len();
-            while computed.len() <= step {
-                computed.push(None);
-            }
-            computed[step] = Some(tensor.into());
+        for tensor in autodiff.run_region(region, &mut inputs)? {
+            computed.push(Some(tensor.into()));
         }
         Ok(Some(computed))
     }

@@ -198,6 +198,14 @@ impl Node {
 impl Drop for Node {
     /// A long chain is taken apart link by link, not by recursion.
     fn drop(&mut self) {
+        let has_none = match &self.source {
+            Source::Leaf(..) => true,
+            Source::Operation(recorded) => recorded.operands.is_empty(),
+            Source::Result(..) | Source::Function(..) => false,
+        };
+        if has_none {
+            return;
+        }
         let mut owned = Parents::new();
         self.take_parents(&mut owned);
         while let Some(node) = owned.pop() {

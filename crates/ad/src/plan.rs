@@ -31,9 +31,11 @@ pub(super) struct Plan {
     pub(super) back: Vec<Step>,
     /// The same in one go, where no level below differentiates.
     pub(super) fused: Option<Fused>,
-    /// The gradients of the operands that have tangents, by their number among these, in the order in which they are added.
-    pub(super) gradients: Vec<(usize, Register)>,
+    pub(super) gradients: Gradients,
 }
+
+/// The gradients of the operands that have tangents, by their number among these, in the order in which they are added.
+pub(super) type Gradients = Vec<(usize, Register)>;
 
 /// The application of a primitive.
 pub(super) struct Step {
@@ -112,12 +114,13 @@ impl Plan {
             Register::Gradient => gradient,
             _ => unreachable!("{BEFORE}"),
         };
-        let fused = match &self.fused {
-            Some(fused) => fused.run(autodiff, before)?,
-            None => None,
-        };
-        let mut back = fused.unwrap_or_default();
-        if back.is_empty() {
+        let mut gradients = &self.gradients;
+        let mut back = Computed::new();
+        if let Some(fused) = &self.fused
+            && let Some(results) = fused.run(autodiff, before)?
+        {
+            (back, gradients) = (results, &fused.gradients);
+        } else {
             for step in &self.back {
                 let value = step.run(autodiff, |register| match register {
                     Register::Back(place) => back[place].as_ref().expect(BEFORE),
@@ -126,8 +129,8 @@ impl Plan {
                 back.push(Some(value));
             }
         }
-        for (at, &(operand, register)) in self.gradients.iter().enumerate() {
-            let later = &self.gradients[at + 1..];
+        for (at, &(operand, register)) in gradients.iter().enumerate() {
+            let later = &gradients[at + 1..];
             let value = match register {
                 Register::Constant(place) => self.constants[place].clone(),
                 Register::Kept(place) => kept[place].clone(),

@@ -12,7 +12,7 @@ use crate::{
     emit::Operation,
     fused::{self, Fused},
     known::Known,
-    plan::{Plan, Register, Step},
+    plan::{Gradients, Plan, Register, Step},
 };
 
 /// A value of a [`Planner`].
@@ -122,7 +122,7 @@ impl Planner {
     }
 
     /// The gradients of operands from that of the tangent with a number, the last step first.
-    fn turn_around(&mut self, number: usize, gradient: Symbol) -> Result<Vec<(usize, Register)>> {
+    fn turn_around(&mut self, number: usize, gradient: Symbol) -> Result<Gradients> {
         let mut gradients = Vec::new();
         let Some(last) = number.checked_sub(self.moving) else {
             self.reach(&mut gradients, number, gradient);
@@ -167,7 +167,7 @@ impl Planner {
         Ok(gradients)
     }
 
-    fn reach(&self, gradients: &mut Vec<(usize, Register)>, operand: usize, gradient: Symbol) {
+    fn reach(&self, gradients: &mut Gradients, operand: usize, gradient: Symbol) {
         let At::Known(register) = self.at(gradient) else {
             unreachable!("invariant: a gradient is no tangent")
         };
@@ -201,12 +201,7 @@ impl Planner {
     }
 
     /// The plan without what no gradient needs.
-    fn pruned(
-        mut self,
-        meta: Meta,
-        takes_narrow: bool,
-        mut gradients: Vec<(usize, Register)>,
-    ) -> Plan {
+    fn pruned(mut self, meta: Meta, takes_narrow: bool, mut gradients: Gradients) -> Plan {
         let mut wanted: Vec<Register> = gradients.iter().map(|gradient| gradient.1).collect();
         let mut back = needed(std::mem::take(&mut self.back), &mut wanted, Register::Back);
         let mut kept: Vec<Register> = Vec::new();

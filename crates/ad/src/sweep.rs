@@ -43,16 +43,13 @@ pub(super) fn leaves(
 ) -> Result<Leaves> {
     let mut sweep = Sweep { autodiff, level, near: SmallVec::new(), far: BTreeMap::new() };
     for (node, seed) in seeds {
-        sweep.reach(node, 0, seed.without(level).into())?;
+        sweep.reach(node, seed.without(level).into())?;
     }
     sweep.run()
 }
 
 /// A gradient on its way.
 type Gradient = Known<'static>;
-
-/// The gradients that have reached a node: one, or one for each result of a function.
-type Gradients = SmallVec<[Option<Gradient>; 1]>;
 
 /// The leaves that a sweep has reached, with their gradients.
 pub(super) type Leaves = SmallVec<[(Arc<Node>, Variable); 4]>;
@@ -71,30 +68,53 @@ struct Sweep<'a> {
     far: BTreeMap<u64, Reached>,
 }
 
-type Reached = (Arc<Node>, Gradients);
+/// A node with what has reached it.
+struct Reached {
+    node: Arc<Node>,
+    sum: Sum,
+}
+
+/// The sum of the gradients that have reached a node.
+enum Sum {
+    One(Gradient),
+    /// For each result of a function that a gradient has come from.
+    Results(Vec<Option<Gradient>>),
+}
 
 const ADD: Primitive = Primitive::Elementwise(Elementwise::Add);
+
+impl Sum {
+    /// Adds to the gradients of a function's result.
+    fn add_result(&mut self, autodiff: &Autodiff, place: usize, gradient: Gradient) -> Result<()> {
+        let Sum::Results(sums) = self else { unreachable!("{KIND}") };
+        if sums.len() <= place {
+            sums.resize_with(place + 1, || None);
+        }
+        match &mut sums[place] {
+            Some(sum) => *sum = apply(autodiff, &ADD, &[sum, &gradient])?,
+            empty => *empty = Some(gradient),
+        }
+        Ok(())
+    }
+}
+
+const KIND: &str = "invariant: functions are reached by their results, other nodes are not";
 
 impl Sweep<'_> {
     /// Passes all gradients on until they have reached the leaves.
     fn run(&mut self) -> Result<Leaves> {
         let mut leaves = Leaves::new();
-        while let Some((node, mut gradients)) = self.pop() {
-            if let Source::Function(applied, _) = node.source() {
-                let gradients: Vec<Option<Variable>> = gradients
-                    .into_iter()
-                    .map(|gradient| Some(gradient?.into_variable(self.autodiff)))
-                    .collect();
-                for (parent, gradient) in applied.pulled_back(gradients)? {
-                    self.reach(parent, 0, gradient.without(self.level).into())?;
+        while let Some(Reached { node, sum }) = self.pop() {
+            let gradient = match sum {
+                Sum::One(gradient) => self.seen(&node, gradient)?,
+                Sum::Results(gradients) => {
+                    self.pull_back(&node, gradients)?;
+                    continue;
                 }
-                continue;
-            }
-            let gradient = gradients.pop().flatten().expect("invariant: its one gradient");
-            let gradient = self.seen(&node, gradient)?;
+            };
             match node.source() {
                 Source::Operation(_) => self.turn_around(node, &gradient)?,
-                Source::Result(of, place, _) => self.reach(Arc::clone(of), *place, gradient)?,
+                Source::Result(of, place, _) => self.reach_by_result(of, *place, gradient)?,
                 Source::Leaf(..) | Source::Function(..) => {
                     let gradient = gradient.into_variable(self.autodiff);
                     leaves.push((node, gradient));
@@ -137,43 +157,73 @@ impl Sweep<'_> {
     }
 
     /// Adds a gradient to those of a node.
-    fn reach(&mut self, node: Arc<Node>, place: usize, gradient: Gradient) -> Result<()> {
+    fn reach(&mut self, node: Arc<Node>, gradient: Gradient) -> Result<()> {
         let autodiff = self.autodiff;
-        let (_, gradients) = self.reached(node);
-        while gradients.len() <= place {
-            gradients.push(None);
+        match self.sum(&node) {
+            Some(Sum::One(sum)) => *sum = apply(autodiff, &ADD, &[sum, &gradient])?,
+            Some(Sum::Results(_)) => unreachable!("{KIND}"),
+            None => self.insert(Reached { node, sum: Sum::One(gradient) }),
         }
-        let sum = match gradients[place].take() {
-            None => gradient,
-            Some(before) => apply(autodiff, &ADD, &[&before, &gradient])?,
-        };
-        gradients[place] = Some(sum);
         Ok(())
     }
 
-    /// What has reached a node, which has its place among the others then.
-    fn reached(&mut self, node: Arc<Node>) -> &mut Reached {
+    /// Adds the gradient of a function's result to those of the function.
+    fn reach_by_result(
+        &mut self,
+        function: &Arc<Node>,
+        place: usize,
+        gradient: Gradient,
+    ) -> Result<()> {
+        let autodiff = self.autodiff;
+        if let Some(sum) = self.sum(function) {
+            return sum.add_result(autodiff, place, gradient);
+        }
+        let mut sum = Sum::Results(Vec::new());
+        sum.add_result(autodiff, place, gradient)?;
+        self.insert(Reached { node: Arc::clone(function), sum });
+        Ok(())
+    }
+
+    /// What has reached a node.
+    fn sum(&mut self, node: &Node) -> Option<&mut Sum> {
         let number = node.number();
-        let is_far = self.far.last_key_value().is_some_and(|(last, _)| number <= *last);
-        if is_far {
-            return self.far.entry(number).or_insert_with(|| (node, Gradients::new()));
-        }
         // What was reached just now is mostly among the last.
-        let before = self.near.iter().rposition(|(other, _)| other.number() <= number);
-        let mut place = match before {
-            Some(place) if self.near[place].0.number() == number => return &mut self.near[place],
-            before => before.map_or(0, |place| place + 1),
-        };
-        if self.near.len() == NEAR {
-            if place == 0 {
-                return self.far.entry(number).or_insert_with(|| (node, Gradients::new()));
-            }
-            let first = self.near.remove(0);
-            self.far.insert(first.0.number(), first);
-            place -= 1;
+        let near = self.near.iter_mut().rev().find(|reached| reached.node.number() == number);
+        match near {
+            Some(reached) => Some(&mut reached.sum),
+            None if self.far.is_empty() => None,
+            None => self.far.get_mut(&number).map(|reached| &mut reached.sum),
         }
-        self.near.insert(place, (node, Gradients::new()));
-        &mut self.near[place]
+    }
+
+    /// Gives a node that is reached for the first time its place among the others.
+    fn insert(&mut self, reached: Reached) {
+        let number = reached.node.number();
+        let before = self.near.iter().rposition(|other| other.node.number() < number);
+        let place = before.map_or(0, |place| place + 1);
+        let is_far = || self.far.last_key_value().is_some_and(|(last, _)| number < *last);
+        if place == 0 && (self.near.len() == NEAR || is_far()) {
+            self.far.insert(number, reached);
+        } else if self.near.len() == NEAR {
+            let first = self.near.remove(0);
+            self.far.insert(first.node.number(), first);
+            self.near.insert(place - 1, reached);
+        } else {
+            self.near.insert(place, reached);
+        }
+    }
+
+    /// Passes the gradients of a function's results on by its own rule.
+    fn pull_back(&mut self, node: &Node, gradients: Vec<Option<Gradient>>) -> Result<()> {
+        let Source::Function(applied, _) = node.source() else { unreachable!("{KIND}") };
+        let gradients = gradients
+            .into_iter()
+            .map(|gradient| Some(gradient?.into_variable(self.autodiff)))
+            .collect();
+        for (parent, gradient) in applied.pulled_back(gradients)? {
+            self.reach(parent, gradient.without(self.level).into())?;
+        }
+        Ok(())
     }
 
     /// Passes a gradient on to the operands of an operation.
@@ -188,7 +238,7 @@ impl Sweep<'_> {
         plan.turn_around(self.autodiff, kept, gradient, |operand, is_last, gradient| {
             let operand = &mut operands[operand];
             let node = if is_last { operand.take() } else { operand.clone() };
-            self.reach(node.expect("invariant: taken with its last gradient"), 0, gradient)
+            self.reach(node.expect("invariant: taken with its last gradient"), gradient)
         })
     }
 }

@@ -184,7 +184,10 @@ pub fn value_and_grads(
         check_inexact(OP, x.dtype())?;
     }
     let level = Level::fresh();
-    let leaves: SmallVec<[Variable; 4]> = xs.iter().map(|&x| leaf(x, level)).collect();
+    let mut leaves: SmallVec<[Variable; 4]> = SmallVec::new();
+    for x in xs {
+        leaves.push(leaf(x, level));
+    }
     let loss = f(&leaves)?.up_to(level);
     check_loss(OP, &loss)?;
     let value = loss.below(level);
@@ -198,14 +201,15 @@ pub fn value_and_grads(
             sweep::leaves(value.autodiff(), level, [(root, one)])?
         }
     };
-    let gradients = leaves.iter().map(|leaf| {
+    let mut gradients = Vec::with_capacity(leaves.len());
+    for leaf in &leaves {
         let own = node(leaf, level).expect("invariant: an operand of floats is a leaf");
-        match found.iter().position(|(node, _)| Arc::ptr_eq(node, own)) {
-            Some(place) => Ok(found.swap_remove(place).1),
-            None => zeros_like(leaf),
-        }
-    });
-    Ok((value, gradients.collect::<Result<_>>()?))
+        gradients.push(match found.iter().position(|(node, _)| Arc::ptr_eq(node, own)) {
+            Some(place) => found.swap_remove(place).1,
+            None => zeros_like(leaf)?,
+        });
+    }
+    Ok((value, gradients))
 }
 
 /// The product of the Hessian of a real scalar function with `v`: forward over reverse.
