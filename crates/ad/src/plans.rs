@@ -30,14 +30,25 @@ struct Entry {
     primitive: Primitive,
     operands: Moving,
     plan: Option<Arc<Plan>>,
+    /// Where the plans are that were asked for after this one, the last first.
+    next: [usize; 2],
 }
 
 /// Operands, and whether they have tangents.
 type Moving = SmallVec<[(Meta, bool); 2]>;
 
+/// The plans of a thread.
+#[derive(Default)]
+struct Plans {
+    entries: Vec<Entry>,
+    /// Places of entries by the hash of what they are for; of two with one hash the last.
+    places: HashMap<u64, usize, FxBuildHasher>,
+    /// Where the plan is that was asked for last.
+    last: usize,
+}
+
 thread_local! {
-    /// By the hash of what they are for; of two with one hash the last.
-    static PLANS: RefCell<HashMap<u64, Entry, FxBuildHasher>> = RefCell::default();
+    static PLANS: RefCell<Plans> = RefCell::default();
 }
 
 /// The plan of an operation on operands of which these have tangents; `None` if there is nothing to differentiate.
@@ -49,39 +60,104 @@ pub(super) fn plan(
     inputs: &[Input<'_>],
     output: &Known<'_>,
 ) -> Result<Option<Arc<Plan>>> {
-    let operands = || -> Moving {
-        inputs.iter().map(|(known, node)| (Meta::of(known), node.is_some())).collect()
-    };
-    let made =
-        |operands: &Moving| Ok(Planner::plan(operation, operands, Meta::of(output))?.map(Arc::new));
     // A custom operation may be gone tomorrow.
-    let Operation::Primitive(primitive) = operation else { return made(&operands()) };
-
-    let hash = hash(primitive, inputs);
+    let Operation::Primitive(primitive) = operation else {
+        return made(operation, &moving(inputs), output);
+    };
     // A thread that ends may still record when its plans are gone: it makes them anew.
-    let found = PLANS.try_with(|plans| {
-        let plans = plans.borrow();
-        let entry = plans.get(&hash)?;
-        entry.is_for(primitive, inputs).then(|| entry.plan.clone())
-    });
+    match PLANS.try_with(|plans| plans.borrow_mut().expected(primitive, inputs)) {
+        Ok(Some(plan)) => Ok(plan),
+        _ => searched(primitive, inputs, output),
+    }
+}
+
+/// The plan that was made before for what agrees in the hash, or a new one.
+#[inline(never)]
+fn searched(
+    primitive: &Primitive,
+    inputs: &[Input<'_>],
+    output: &Known<'_>,
+) -> Result<Option<Arc<Plan>>> {
+    let hash = hash(primitive, inputs);
+    let found = PLANS.try_with(|plans| plans.borrow_mut().found(hash, primitive, inputs));
     if let Ok(Some(plan)) = found {
         return Ok(plan);
     }
-    let operands = operands();
+    let operands = moving(inputs);
     // No borrow is held: a rule may be anything.
-    let plan = made(&operands)?;
+    let plan = made(Operation::Primitive(primitive), &operands, output)?;
     let constants = plan.iter().flat_map(|plan| &plan.constants);
     if constants.map(|constant| constant.shape().elements()).sum::<usize>() <= LARGE {
-        let entry = Entry { primitive: primitive.clone(), operands, plan: plan.clone() };
-        _ = PLANS.try_with(|plans| {
-            let mut plans = plans.borrow_mut();
-            if plans.len() >= MANY {
-                plans.clear();
-            }
-            plans.insert(hash, entry);
-        });
+        let entry =
+            Entry { primitive: primitive.clone(), operands, plan: plan.clone(), next: [0; 2] };
+        _ = PLANS.try_with(|plans| plans.borrow_mut().insert(hash, entry));
     }
     Ok(plan)
+}
+
+fn moving(inputs: &[Input<'_>]) -> Moving {
+    inputs.iter().map(|(known, node)| (Meta::of(known), node.is_some())).collect()
+}
+
+fn made(
+    operation: Operation<'_>,
+    operands: &Moving,
+    output: &Known<'_>,
+) -> Result<Option<Arc<Plan>>> {
+    Ok(Planner::plan(operation, operands, Meta::of(output))?.map(Arc::new))
+}
+
+impl Plans {
+    /// The plan that has followed the last one, if it is for this: operations mostly follow each other as they did, and no
+    /// hash is as fast as looking.
+    fn expected(
+        &mut self,
+        primitive: &Primitive,
+        inputs: &[Input<'_>],
+    ) -> Option<Option<Arc<Plan>>> {
+        let next = self.entries.get(self.last)?.next;
+        let is_for = |&place: &usize| self.entries[place].is_for(primitive, inputs);
+        let place = next.into_iter().find(is_for)?;
+        self.follow(place);
+        Some(self.entries[place].plan.clone())
+    }
+
+    /// The plan with this hash, if it is for this.
+    fn found(
+        &mut self,
+        hash: u64,
+        primitive: &Primitive,
+        inputs: &[Input<'_>],
+    ) -> Option<Option<Arc<Plan>>> {
+        let place = *self.places.get(&hash)?;
+        if !self.entries[place].is_for(primitive, inputs) {
+            return None;
+        }
+        self.follow(place);
+        Some(self.entries[place].plan.clone())
+    }
+
+    fn insert(&mut self, hash: u64, entry: Entry) {
+        if self.entries.len() >= MANY {
+            *self = Self::default();
+        }
+        let place = *self.places.entry(hash).or_insert(self.entries.len());
+        match self.entries.get_mut(place) {
+            Some(other) => *other = entry,
+            None => self.entries.push(entry),
+        }
+        self.follow(place);
+    }
+
+    /// Remembers that the plan of this place was asked for after the last one.
+    fn follow(&mut self, place: usize) {
+        if let Some(Entry { next, .. }) = self.entries.get_mut(self.last)
+            && next[0] != place
+        {
+            *next = [place, next[0]];
+        }
+        self.last = place;
+    }
 }
 
 impl Entry {

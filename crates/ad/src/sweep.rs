@@ -128,14 +128,19 @@ impl Sweep<'_> {
     /// operation does not need that.
     fn seen(&self, node: &Node, mut gradient: Gradient) -> Result<Gradient> {
         let meta = node.meta();
+        let has_hooks = node.has_hooks();
         if *gradient.shape() != meta.shape {
-            if let Source::Operation(recorded) = node.source()
-                && recorded.plan.takes_narrow
-                && !node.has_hooks()
-            {
+            let takes_narrow = match node.source() {
+                Source::Operation(recorded) => recorded.plan.takes_narrow,
+                _ => false,
+            };
+            if takes_narrow && !has_hooks {
                 return Ok(gradient);
             }
             gradient = self.stretched(gradient, meta)?;
+        }
+        if !has_hooks {
+            return Ok(gradient);
         }
         for hook in node.hooks() {
             let seen = hook.call(&gradient.into_variable(self.autodiff))?;
