@@ -167,11 +167,19 @@ impl Node {
         true
     }
 
-    /// The operation that the value comes from, if it is one.
-    pub(super) fn recorded(&mut self) -> Option<&mut Recorded> {
+    /// The nodes of an operation's operands.
+    pub(super) fn operands(&self) -> Operands {
+        match &self.source {
+            Source::Operation(recorded) => recorded.operands.clone(),
+            _ => Operands::new(),
+        }
+    }
+
+    /// The same, taken out.
+    pub(super) fn take_operands(&mut self) -> Operands {
         match &mut self.source {
-            Source::Operation(recorded) => Some(recorded),
-            _ => None,
+            Source::Operation(recorded) => std::mem::take(&mut recorded.operands),
+            _ => Operands::new(),
         }
     }
 

@@ -4,21 +4,20 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use smallvec::SmallVec;
 use tenferro_ops::{Described, Meta, stretching};
-use tenferro_tensor::{AsOperand, Elementwise, Primitive, Result};
+use tenferro_tensor::{AsOperand, Elementwise, Primitive, Result, Tensor};
 
 use crate::{
     Autodiff, Variable,
     known::Known,
     level::Level,
-    node::{Node, Recorded, Source},
+    node::{Node, Operands, Recorded, Source},
     plan::apply,
     variable::check_like,
 };
 
 /// Adds the gradients of a result to the leaves below it.
-pub(super) fn accumulate(root: Arc<Node>, seed: Variable) -> Result<()> {
-    let autodiff = seed.autodiff().clone();
-    for (leaf, gradient) in leaves(&autodiff, Level::BASE, [(root, seed)])? {
+pub(super) fn accumulate(autodiff: &Autodiff, root: Arc<Node>, seed: Tensor) -> Result<()> {
+    for (leaf, gradient) in leaves(autodiff, Level::BASE, [(root, seed.into())])? {
         let gradient = gradient.into_value();
         // The sum stays there while another is made, and another sweep may be faster.
         loop {
@@ -35,15 +34,16 @@ pub(super) fn accumulate(root: Arc<Node>, seed: Variable) -> Result<()> {
     Ok(())
 }
 
-/// The gradients that a level's nodes `seeds` have by the leaves below them, hooks applied.
+/// The gradients that a level's nodes have by the leaves below them, hooks applied. The gradients of `seeds` are of the
+/// levels below.
 pub(super) fn leaves(
     autodiff: &Autodiff,
     level: Level,
-    seeds: impl IntoIterator<Item = (Arc<Node>, Variable)>,
+    seeds: impl IntoIterator<Item = (Arc<Node>, Known<'static>)>,
 ) -> Result<Leaves> {
     let mut sweep = Sweep { autodiff, level, near: SmallVec::new(), far: BTreeMap::new() };
     for (node, seed) in seeds {
-        sweep.reach(node, seed.without(level).into())?;
+        sweep.reach(node, seed)?;
     }
     sweep.run()
 }
@@ -232,14 +232,19 @@ impl Sweep<'_> {
     }
 
     /// Passes a gradient on to the operands of an operation.
-    fn turn_around(&mut self, mut node: Arc<Node>, gradient: &Gradient) -> Result<()> {
-        // Where nobody comes again, the operation has its operands no longer.
-        let own = Arc::get_mut(&mut node).and_then(Node::recorded);
-        let taken = own.map(|recorded| std::mem::take(&mut recorded.operands));
-        let Source::Operation(Recorded { plan, operands, kept }) = node.source() else {
-            return Ok(());
-        };
-        let mut operands = taken.unwrap_or_else(|| operands.clone());
+    fn turn_around(&mut self, node: Arc<Node>, gradient: &Gradient) -> Result<()> {
+        match Arc::try_unwrap(node) {
+            // Nobody comes here again: the operation hands its operands on.
+            Ok(mut node) => {
+                let operands = node.take_operands();
+                self.pass_on(&node, operands, gradient)
+            }
+            Err(node) => self.pass_on(&node, node.operands(), gradient),
+        }
+    }
+
+    fn pass_on(&mut self, node: &Node, mut operands: Operands, gradient: &Gradient) -> Result<()> {
+        let Source::Operation(Recorded { plan, kept, .. }) = node.source() else { return Ok(()) };
         plan.turn_around(self.autodiff, kept, gradient, |operand, is_last, gradient| {
             let operand = &mut operands[operand];
             let node = if is_last { operand.take() } else { operand.clone() };

@@ -54,12 +54,17 @@ impl Pullback {
             let Some(cotangent) = cotangent else { continue };
             check_like(OP, output.value(), cotangent)?;
             if let Some(node) = node {
-                seeds.push((Arc::clone(node), cotangent.clone()));
+                seeds.push((Arc::clone(node), cotangent));
             }
         }
         let leaves = match seeds.first() {
             None => Leaves::new(),
-            Some((_, seed)) => sweep::leaves(&seed.autodiff().clone(), self.level, seeds)?,
+            Some((_, first)) => {
+                let autodiff = first.autodiff();
+                let known =
+                    |(node, seed): (_, &Variable)| (node, seed.clone().without(self.level).into());
+                sweep::leaves(autodiff, self.level, seeds.into_iter().map(known))?
+            }
         };
         let found = |node: &Arc<Node>| {
             leaves.iter().find(|(leaf, _)| Arc::ptr_eq(leaf, node)).map(|(_, found)| found.clone())
@@ -190,14 +195,12 @@ pub fn value_and_grads(
     }
     let loss = f(&leaves)?.up_to(level);
     check_loss(OP, &loss)?;
-    let value = loss.below(level);
-    let root = node(&loss, level).cloned();
-    // What only the graph kept alive is freed while the sweep passes.
-    drop(loss);
+    // What only the graph keeps alive is freed while the sweep passes.
+    let (root, value) = loss.into_node_and_below(level);
     let mut found = match root {
         None => Leaves::new(),
         Some(root) => {
-            let one = value.autodiff().constant(scalar(value.dtype(), 1.0)?);
+            let one = scalar(value.dtype(), 1.0)?.into();
             sweep::leaves(value.autodiff(), level, [(root, one)])?
         }
     };

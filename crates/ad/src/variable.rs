@@ -107,6 +107,17 @@ impl Variable {
         self
     }
 
+    /// The node that `level` knows of, if it does, and the variable as the levels below know it.
+    pub(super) fn into_node_and_below(mut self, level: Level) -> (Option<Arc<Node>>, Self) {
+        let top = self.track.take_if(|top| top.level == level);
+        let Some(Track { derivative, below, .. }) = top else { return (None, self) };
+        self.track = below.map(Arc::unwrap_or_clone);
+        match derivative {
+            Derivative::Node(node) => (Some(node), self),
+            Derivative::Tangent(_) => (None, self),
+        }
+    }
+
     /// Whether nothing below `level` is differentiated by, so that below it the variable is its value.
     pub(super) fn is_lowest(&self, level: Level) -> bool {
         self.track().is_none_or(|track| track.level == level && track.below.is_none())
@@ -215,9 +226,9 @@ impl Variable {
             ));
         };
         let node = Arc::clone(node);
-        let seed = self.autodiff.constant(scalar(self.dtype(), 1.0)?);
+        let (autodiff, seed) = (self.autodiff.clone(), scalar(self.dtype(), 1.0)?);
         drop(self);
-        sweep::accumulate(node, seed)
+        sweep::accumulate(&autodiff, node, seed)
     }
 }
 
