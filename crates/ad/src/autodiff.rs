@@ -47,7 +47,10 @@ impl<E: Engine + Clone> Witness for E {
     }
 
     fn run_region(&self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
-        Engine::run_region(&mut self.clone(), region, inputs)
+        match self.run_region_shared(region, inputs) {
+            Some(results) => results,
+            None => Engine::run_region(&mut self.clone(), region, inputs),
+        }
     }
 }
 

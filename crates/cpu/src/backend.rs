@@ -351,6 +351,14 @@ impl Engine for CpuBackend {
         self.shared.engine.donate(primitive, inputs)
     }
 
+    fn run_region_shared(
+        &self,
+        region: &Region,
+        inputs: &mut [Input<'_>],
+    ) -> Option<Result<Results>> {
+        Some(self.shared.engine.run_region(region, inputs))
+    }
+
     fn run_region(&mut self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
         self.shared.engine.run_region(region, inputs)
     }

@@ -157,6 +157,17 @@ pub trait Engine: Vocabulary + Send + Sync {
         region.run_by_steps(self, inputs)
     }
 
+    /// Carries out a fused region as [`Engine::run_region`] does, without having the engine alone; see
+    /// [`Engine::apply_shared`].
+    fn run_region_shared(
+        &self,
+        region: &Region,
+        inputs: &mut [Input<'_>],
+    ) -> Option<Result<Results>> {
+        let _ = (region, inputs);
+        None
+    }
+
     /// Carries out a fused region into given outputs, one a result, which are written as a whole and never read.
     ///
     /// # Errors
