@@ -186,6 +186,11 @@ pub(super) struct Applied {
 }
 
 impl Applied {
+    /// The nodes of the operands that have one.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().flatten().map(|node| &**node)
+    }
+
     pub(super) fn take_nodes(&mut self, into: &mut Parents) {
         into.extend(self.nodes.drain(..).flatten());
     }

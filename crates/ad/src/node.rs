@@ -3,9 +3,13 @@
 //! Nodes own what they were computed from and nothing owns them but later nodes and variables, so that what nobody needs
 //! is freed. A node's number is above those of all it came from, which is the order of a backward sweep.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    cell::Cell,
+    ops::Range,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use smallvec::SmallVec;
@@ -26,9 +30,28 @@ pub(super) struct Node {
     hooks: OnceLock<Box<Mutex<Vec<Hook>>>>,
 }
 
-/// The last number that a node was given. Whoever makes a node has seen those that it comes from, and so their numbers are
-/// lower without any order between threads.
-static LAST: AtomicU64 = AtomicU64::new(0);
+/// The first number that no thread has taken.
+static FREE: AtomicU64 = AtomicU64::new(0);
+
+/// How many numbers a thread takes at a time: nodes of one thread are numbered without asking the others.
+const TAKEN: u64 = 1 << 10;
+
+thread_local! {
+    static NUMBERS: Cell<Range<u64>> = const { Cell::new(0..0) };
+}
+
+/// A number above `above`, and above all that this thread was given before.
+fn number(above: u64) -> u64 {
+    let mut numbers = NUMBERS.take();
+    if numbers.is_empty() || numbers.start <= above {
+        // Whoever comes from another thread's node has seen it, and so are all of its numbers taken.
+        let first = FREE.fetch_add(TAKEN, Ordering::Relaxed) + 1;
+        numbers = first..first + TAKEN;
+    }
+    let number = numbers.start;
+    NUMBERS.set(number + 1..numbers.end);
+    number
+}
 
 /// Where a value comes from.
 pub(super) enum Source {
@@ -93,25 +116,28 @@ impl Hook {
 
 impl Node {
     pub(super) fn leaf(value: &Tensor) -> Self {
-        Self::new(Source::Leaf(Meta::of(value), Mutex::default()))
+        Self::new(Source::Leaf(Meta::of(value), Mutex::default()), 0)
     }
 
     pub(super) fn operation(recorded: Recorded) -> Self {
-        Self::new(Source::Operation(recorded))
+        let operands = recorded.operands.iter().flatten();
+        let above = operands.map(|operand| operand.number).max();
+        Self::new(Source::Operation(recorded), above.unwrap_or(0))
     }
 
     pub(super) fn function(applied: Applied, meta: Meta) -> Self {
-        Self::new(Source::Function(Box::new(applied), meta))
+        let above = applied.nodes().map(Node::number).max();
+        Self::new(Source::Function(Box::new(applied), meta), above.unwrap_or(0))
     }
 
     pub(super) fn result(of: Arc<Node>, place: usize, meta: Meta) -> Self {
-        Self::new(Source::Result(of, place, meta))
+        let above = of.number;
+        Self::new(Source::Result(of, place, meta), above)
     }
 
     #[inline]
-    fn new(source: Source) -> Self {
-        let number = LAST.fetch_add(1, Ordering::Relaxed);
-        Self { number, source, hooks: OnceLock::new() }
+    fn new(source: Source, above: u64) -> Self {
+        Self { number: number(above), source, hooks: OnceLock::new() }
     }
 
     pub(super) fn meta(&self) -> &Meta {

@@ -1,12 +1,12 @@
 //! Fused regions under the grants of the domain: memory for the results, and which operand's memory they may take.
 
-use std::sync::OnceLock;
+use std::{ptr::NonNull, sync::OnceLock};
 
 use smallvec::SmallVec;
 use tenferro_ops::{Input, Region, RegionResult, Results};
 use tenferro_provider::Workers;
 use tenferro_scope::Breadth;
-use tenferro_tensor::{AsOperand, Operand, OperandMut, Result, Structural, Tensor, Uninit};
+use tenferro_tensor::{AsOperand, Block, Operand, OperandMut, Result, Structural, Tensor, Uninit};
 
 use crate::{
     CpuEngine,
@@ -24,6 +24,13 @@ impl CpuEngine {
     /// As [`Region::run_by_steps`]; what the domain refuses.
     pub fn run_region(&self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
         let plan = region.plan(RegionPlan::new);
+        if kernel::is_brief(&plan, region.shape().elements()) {
+            match self.domain().run_briefly(|| self.run_brief(region, &plan, inputs)) {
+                Ok(Some(Some(results))) => return results,
+                Ok(_) => {}
+                Err(error) => return Err(refused("region", error)),
+            }
+        }
         self.domain().run(
             self.region_breadth(region, &plan),
             |guard| self.run_planned(&guard.workers(), region, &plan, inputs),
@@ -38,7 +45,46 @@ impl CpuEngine {
         region: &Region,
         inputs: &mut [Input<'_>],
     ) -> Result<Results> {
-        self.run_planned(workers, region, &region.plan(RegionPlan::new), inputs)
+        let plan = region.plan(RegionPlan::new);
+        if kernel::is_brief(&plan, region.shape().elements())
+            && let Some(results) = self.run_brief(region, &plan, inputs)
+        {
+            return results;
+        }
+        self.run_planned(workers, region, &plan, inputs)
+    }
+
+    /// The results of a region of few elements; `None` if it has to go the general way.
+    fn run_brief(
+        &self,
+        region: &Region,
+        plan: &RegionPlan,
+        inputs: &[Input<'_>],
+    ) -> Option<Result<Results>> {
+        region.check_operands(inputs).ok()?;
+        let mut operands = Operands::new();
+        for input in inputs {
+            operands.push(input.as_operand());
+        }
+        let elements = region.shape().elements();
+        let mut blocks: SmallVec<[Block; 2]> = SmallVec::new();
+        let mut places: SmallVec<[NonNull<u8>; 2]> = SmallVec::new();
+        for meta in region.result_metas() {
+            let block = self.pool().take(elements * meta.dtype.size())?;
+            places.push(block.data());
+            blocks.push(block);
+        }
+        // SAFETY: the operands are those of the region, and the blocks have room for its results.
+        let failed = unsafe { kernel::run_brief(plan, elements, &operands, &places)? };
+        if let Err(error) = plan.failure(failed) {
+            return Some(Err(error));
+        }
+        let mut results = Results::new();
+        for (block, meta) in blocks.into_iter().zip(region.result_metas()) {
+            // SAFETY: every element was written.
+            results.push(unsafe { Tensor::from_block(block, meta.dtype, &meta.shape) });
+        }
+        Some(Ok(results))
     }
 
     /// Carries out a fused region into given outputs, admitted by the domain.

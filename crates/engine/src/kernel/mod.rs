@@ -44,7 +44,7 @@ pub(crate) use dot::contract;
 pub(crate) use elementwise::small;
 pub(crate) use exponentials::Plan as ExponentialPlan;
 pub use float_state::is_default as has_default_float_state;
-pub(crate) use fused::{Plan as RegionPlan, fits, region};
+pub(crate) use fused::{Plan as RegionPlan, fits, is_brief, region, run_brief};
 pub(crate) use plain::Plain;
 pub(crate) use share::pays;
 

@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use tenferro_tensor::{Operand, OperandMut};
+use tenferro_tensor::Operand;
 
 use super::{
     chunks::{LITTLE, Scratch, steps},
@@ -13,19 +13,23 @@ use crate::kernel::stream::{CHUNK, copy_run};
 /// The most slots of such a region.
 const SLOTS: usize = 32;
 
-/// Runs a region of so many elements at once, if all operands are single elements or lie next to each other, and returns
-/// the first step that had no value for some element; `None` if the region is not of that kind.
+/// Whether regions of so many elements may be run at once: few, and nothing is reduced.
+#[inline]
+pub(crate) fn is_brief(plan: &Plan, elements: usize) -> bool {
+    elements <= CHUNK && plan.slots() <= SLOTS && plan.reduced_place().is_none()
+}
+
+/// Runs a region that [is brief](is_brief) at once, if all operands are single elements or lie next to each other, and
+/// returns the first step that had no value for some element; `None` if they do not.
 ///
-/// Nothing is reduced, operands have the metas of the plan, and no result lies where an operand does.
-pub(super) fn run(
+/// # Safety
+/// Operands must have the metas of the plan, `outs` room for so many elements of its results, where no operand lies.
+pub(crate) unsafe fn run(
     plan: &Plan,
     elements: usize,
     inputs: &[Operand<'_>],
-    outs: &mut [OperandMut<'_>],
+    outs: &[NonNull<u8>],
 ) -> Option<Option<usize>> {
-    if plan.slots() > SLOTS || elements > CHUNK {
-        return None;
-    }
     let mut scratch = Scratch::<LITTLE>::new();
     let place = scratch.place();
     let mut end = 0;
@@ -51,12 +55,10 @@ pub(super) fn run(
         };
     }
     let (written, rest) = rest.split_at_mut(outs.len() + 1);
-    for (slot, out) in written.iter_mut().zip(outs) {
-        *slot = out.data();
-    }
+    written[..outs.len()].copy_from_slice(outs);
     for (slot, &size) in rest.iter_mut().zip(plan.registers()) {
         *slot = free(size)?;
     }
-    // SAFETY: operands and results have so many elements, registers room for them, and they are apart.
+    // SAFETY: operands and results have so many elements, registers room for them, and all are apart.
     Some(unsafe { steps(plan, &slots, elements) })
 }

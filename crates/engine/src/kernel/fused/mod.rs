@@ -29,7 +29,10 @@ use super::{
     stream::Stream,
 };
 
-pub(crate) use self::plan::Plan;
+pub(crate) use self::{
+    brief::{is_brief, run as run_brief},
+    plan::Plan,
+};
 
 /// A region that is being run.
 struct Run<'r> {
@@ -81,11 +84,12 @@ pub(crate) fn region(
     outs: &mut [OperandMut<'_>],
 ) -> Result<()> {
     let shape = region.shape();
-    if plan.reduced_place().is_none()
-        && !overwritten.contains(&true)
-        && let Some(failed) = brief::run(plan, shape.elements(), inputs, outs)
-    {
-        return plan.failure(failed);
+    if brief::is_brief(plan, shape.elements()) && !overwritten.contains(&true) {
+        let places: SmallVec<[NonNull<u8>; 4]> = outs.iter_mut().map(OperandMut::data).collect();
+        // SAFETY: operands and outputs are those of the plan, and none overlaps another.
+        if let Some(failed) = unsafe { brief::run(plan, shape.elements(), inputs, &places) } {
+            return plan.failure(failed);
+        }
     }
     let mut streams: SmallVec<[Stream; 8]> = SmallVec::new();
     for (input, &overwritten) in inputs.iter().zip(overwritten) {

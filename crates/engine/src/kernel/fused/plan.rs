@@ -206,7 +206,7 @@ impl Plan {
 
     /// The error of the first step that had no value somewhere, as the step alone would give it; none if there is no such
     /// step.
-    pub(super) fn failure(&self, step: Option<usize>) -> Result<()> {
+    pub(crate) fn failure(&self, step: Option<usize>) -> Result<()> {
         let failure = step
             .and_then(|step| self.steps.get(step))
             .and_then(|step| Some((step.kernel.check?, step.name)));
