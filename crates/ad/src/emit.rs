@@ -1,6 +1,6 @@
 //! One operation on variables: below the highest level first, then what becomes of its derivatives.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use smallvec::SmallVec;
 use tenferro_ops::{
@@ -14,6 +14,7 @@ use crate::{
     known::Known,
     level::Level,
     node::{Node, Operands, Recorded},
+    plan::Kept,
     plans,
     variable::Derivative,
 };
@@ -60,22 +61,21 @@ pub(super) fn emit(
 ) -> Result<Variable> {
     let Some(level) = highest(inputs) else { return computed(autodiff, operation, inputs) };
     let is_reverse = mode(inputs, level) == Mode::Reverse;
-    let (output, derivative) = if is_reverse && inputs.iter().all(|x| x.is_lowest(level)) {
-        let output = computed(autodiff, operation, inputs)?;
+    if is_reverse && inputs.iter().all(|x| x.is_lowest(level)) {
+        let value = value(autodiff, operation, inputs)?;
         let known = |place: usize| Known::plain(inputs[place]);
+        let output = Known::Plain(Cow::Borrowed(&value));
         let derivative = record(autodiff, operation, inputs, known, &output, level)?;
-        (output, derivative)
+        return Ok(Variable::lowest(autodiff.clone(), value, level, derivative));
+    }
+    let below: Variables = inputs.iter().map(|x| x.below(level)).collect();
+    let below: SmallVec<[&Variable; 3]> = below.iter().collect();
+    let output = emit(autodiff, operation, &below)?;
+    let derivative = if is_reverse {
+        let known = |place: usize| Known::below(below[place]);
+        record(autodiff, operation, inputs, known, &Known::below(&output), level)?
     } else {
-        let below: Variables = inputs.iter().map(|x| x.below(level)).collect();
-        let below: SmallVec<[&Variable; 3]> = below.iter().collect();
-        let output = emit(autodiff, operation, &below)?;
-        let derivative = if is_reverse {
-            let known = |place: usize| Known::below(below[place]);
-            record(autodiff, operation, inputs, known, &output, level)?
-        } else {
-            push(autodiff, operation, inputs, &below, &output, level)?
-        };
-        (output, derivative)
+        push(autodiff, operation, inputs, &below, &output, level)?
     };
     Ok(match derivative {
         Some(derivative) => output.tracked(level, derivative),
@@ -89,15 +89,18 @@ pub(super) fn computed(
     operation: Operation<'_>,
     inputs: &[&Variable],
 ) -> Result<Variable> {
-    let value = match inputs {
-        [x] => operation.apply(autodiff, &[x.operand()])?,
-        [x, y] => operation.apply(autodiff, &[x.operand(), y.operand()])?,
+    Ok(Variable::plain(autodiff.clone(), value(autodiff, operation, inputs)?))
+}
+
+fn value(autodiff: &Autodiff, operation: Operation<'_>, inputs: &[&Variable]) -> Result<Tensor> {
+    match inputs {
+        [x] => operation.apply(autodiff, &[x.operand()]),
+        [x, y] => operation.apply(autodiff, &[x.operand(), y.operand()]),
         _ => {
             let operands: SmallVec<[Operand<'_>; 4]> = inputs.iter().map(|x| x.operand()).collect();
-            operation.apply(autodiff, &operands)?
+            operation.apply(autodiff, &operands)
         }
-    };
-    Ok(Variable::plain(autodiff.clone(), value))
+    }
 }
 
 /// The highest level at which an operand is differentiated; `None` as well while recording is paused.
@@ -145,18 +148,17 @@ pub(super) fn record<'a>(
     operation: Operation<'_>,
     inputs: &[&'a Variable],
     known: impl Fn(usize) -> Known<'a>,
-    output: &Variable,
+    output: &Known<'_>,
     level: Level,
 ) -> Result<Option<Derivative>> {
     let operand = |place: usize| (known(place), node(inputs[place], level));
-    let output = Known::below(output);
     // Nearly all have one operand or two, for which no list is made.
     let node = match inputs.len() {
-        1 => recorded(autodiff, operation, &[operand(0)], &output)?,
-        2 => recorded(autodiff, operation, &[operand(0), operand(1)], &output)?,
+        1 => recorded(autodiff, operation, &[operand(0)], output)?,
+        2 => recorded(autodiff, operation, &[operand(0), operand(1)], output)?,
         many => {
             let operands: Vec<_> = (0..many).map(operand).collect();
-            recorded(autodiff, operation, &operands, &output)?
+            recorded(autodiff, operation, &operands, output)?
         }
     };
     Ok(node.map(Derivative::Node))
@@ -170,14 +172,14 @@ pub(super) fn recorded(
     output: &Known<'_>,
 ) -> Result<Option<Arc<Node>>> {
     let Some(plan) = plans::plan(operation, inputs, output)? else { return Ok(None) };
-    let kept = plan.keep(autodiff, inputs, output)?;
-    let mut operands = Operands::new();
+    let mut recorded = Recorded { plan, operands: Operands::new(), kept: Kept::new() };
+    recorded.plan.keep(autodiff, inputs, output, &mut recorded.kept)?;
     for &(_, node) in inputs {
         if let Some(node) = node {
-            operands.push(Some(Arc::clone(node)));
+            recorded.operands.push(Some(Arc::clone(node)));
         }
     }
-    Ok(Some(Arc::new(Node::operation(Recorded { plan, operands, kept }))))
+    Ok(Some(Arc::new(Node::operation(recorded))))
 }
 
 /// The node of a variable at a level.

@@ -94,7 +94,7 @@ impl Rows {
         let sum = Primitive::from(self.sum.clone());
         let sum = Operation::Primitive(&sum);
         let known = |_| Known::plain(&exponentials);
-        let at = record(autodiff, sum, &[&exponentials], known, &sums, level)?;
+        let at = record(autodiff, sum, &[&exponentials], known, &Known::plain(&sums), level)?;
         let sums = match at {
             Some(at) => sums.tracked(level, at),
             None => sums,

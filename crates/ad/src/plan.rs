@@ -70,13 +70,14 @@ pub(super) type Computed = SmallVec<[Option<Known<'static>>; 3]>;
 const BEFORE: &str = "invariant: a plan asks for what is there, and hands each on once";
 
 impl Plan {
-    /// What the tape keeps of the operation.
+    /// Adds to `kept` what the tape keeps of the operation.
     pub(super) fn keep(
         &self,
         autodiff: &Autodiff,
         inputs: &[Input<'_>],
         output: &Known<'_>,
-    ) -> Result<Kept> {
+        kept: &mut Kept,
+    ) -> Result<()> {
         let mut ahead = Computed::new();
         for step in &self.ahead {
             let value = step.run(autodiff, |register| match register {
@@ -88,7 +89,6 @@ impl Plan {
             })?;
             ahead.push(Some(value));
         }
-        let mut kept = Kept::new();
         for register in &self.kept {
             kept.push(match *register {
                 Register::Input(place) => inputs[place].0.clone().into_owned(),
@@ -97,7 +97,7 @@ impl Plan {
                 _ => unreachable!("{BEFORE}"),
             });
         }
-        Ok(kept)
+        Ok(())
     }
 
     /// Hands the gradients of the operands to `reach`, given that of the result, and whether each is the operand's last.

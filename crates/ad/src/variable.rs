@@ -69,6 +69,17 @@ impl Variable {
         Ok(Self::plain(autodiff, value).tracked(Level::BASE, Derivative::Node(leaf)))
     }
 
+    /// A value that nothing below `level` is differentiated by.
+    pub(super) fn lowest(
+        autodiff: Autodiff,
+        value: Tensor,
+        level: Level,
+        derivative: Option<Derivative>,
+    ) -> Self {
+        let track = derivative.map(|derivative| Track { level, derivative, below: None });
+        Self { autodiff, value, track }
+    }
+
     /// The variable as one of a higher level.
     pub(super) fn tracked(self, level: Level, derivative: Derivative) -> Self {
         let track = Track { level, derivative, below: self.track.map(Arc::new) };
