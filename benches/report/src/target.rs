@@ -165,16 +165,34 @@ pub(super) const TARGETS: &[Target] = &[
     target("permute", "the given patterns", &["pattern/"], Bound::EveryPeerInMean),
     target(
         "ad",
-        "an eager gradient at 8 and 64, over candle",
-        &["eager/mlp/f64/8", "eager/mlp/f64/64"],
+        "an eager gradient at 8, over candle",
+        &["eager/mlp/f64/8"],
         Bound::Peer("candle", 1.0),
     ),
+    Target {
+        ending: "/64",
+        ..target(
+            "ad",
+            "an eager gradient at 64, over candle",
+            &["eager/mlp/"],
+            Bound::Peer("candle", 1.0),
+        )
+    },
     target(
         "ad",
-        "an eager gradient at 8 and 64, over PyTorch",
-        &["eager/mlp/f64/8", "eager/mlp/f64/64"],
+        "an eager gradient at 8, over PyTorch",
+        &["eager/mlp/f64/8"],
         Bound::Peer("PyTorch", 0.1),
     ),
+    Target {
+        ending: "/64",
+        ..target(
+            "ad",
+            "an eager gradient at 64, over PyTorch",
+            &["eager/mlp/"],
+            Bound::Peer("PyTorch", 0.1),
+        )
+    },
     target("ad", "a prepared gradient at 8", &["prepared/mlp/f64/8"], Bound::EveryPeerBy(0.5)),
     Target {
         ending: "/64",

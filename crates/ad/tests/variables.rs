@@ -12,7 +12,7 @@ use std::sync::{
 use common::{Numbers, ad, gradient, real, scalar, total, values};
 use tenferro_ad::{
     Autodiff, Function, Variable, checkpoint, grad, hessian, hvp, jacobian, jvp, no_grad,
-    value_and_grad, vjp,
+    value_and_grad, value_and_grads, vjp,
 };
 use tenferro_ops::{Engine, Input, Region, Results, reference::Reference};
 use tenferro_tensor::{DType, Error, KeepAxes, Operand, Primitive, Result, Tensor, Vocabulary};
@@ -115,6 +115,73 @@ impl Engine for Noting {
         self.0.lock().unwrap().push("region");
         Reference.run_region(region, inputs)
     }
+}
+
+#[test]
+fn the_way_of_a_gradient_through_one_operation_is_one_region() {
+    let noting = Noting::default();
+    let ad = Autodiff::new(noting.clone());
+    let noted = || std::mem::take(&mut *noting.0.lock().unwrap());
+    let numbers: Vec<f64> = (0..2000).map(|at| f64::from(at) / 1000.0 - 1.0).collect();
+    let x = ad.constant(Tensor::from_vec_col_major([40, 50], numbers).unwrap());
+    let by_hand = |x: &Variable, gradient: &Variable| {
+        let y = x.tanh().unwrap();
+        let one = ad.constant(scalar(1.0));
+        values(&one.sub(&y.mul(&y).unwrap()).unwrap().mul(gradient).unwrap())
+    };
+    let one = ad.constant(scalar(1.0));
+
+    // A gradient that is one number, twice; then one a column, and one an element, for the same plan.
+    let expected = by_hand(&x, &one);
+    noted();
+    for _ in 0..2 {
+        let slope = grad(|x| total(&x.tanh()?), &x).unwrap();
+        assert_eq!(noted(), ["tanh", "sum", "region"]);
+        assert_eq!(values(&slope), expected);
+    }
+    let weights = |extents: [usize; 2]| {
+        let count = u32::try_from(extents[0] * extents[1]).unwrap();
+        let numbers = (0..count).map(|at| f64::from(at % 7) - 2.5).collect();
+        ad.constant(Tensor::from_vec_col_major(extents, numbers).unwrap())
+    };
+    for extents in [[1, 50], [40, 50]] {
+        let weights = weights(extents);
+        let weighted = |x: &Variable| {
+            let y = x.tanh()?;
+            let rows = if extents[0] == 1 { y.sum([0], KeepAxes::Keep)? } else { y };
+            total(&rows.mul(&weights)?)
+        };
+        assert_eq!(values(&grad(weighted, &x).unwrap()), by_hand(&x, &weights));
+    }
+
+    // Both gradients of a product come from one region; those of second derivatives from the steps.
+    let z = weights([40, 50]);
+    noted();
+    let (_, slopes) = value_and_grads(|xs| total(&xs[0].mul(&xs[1])?), &[&x, &z]).unwrap();
+    assert_eq!(noted(), ["mul", "sum", "region"]);
+    assert_eq!(values(&slopes[0]), values(&z));
+    assert_eq!(values(&slopes[1]), values(&x));
+    noted();
+    let bent = grad(|x| total(&grad(|x| total(&x.tanh()?), x)?), &x).unwrap();
+    let y = values(&x.tanh().unwrap());
+    for (bent, y) in values(&bent).iter().zip(y) {
+        assert!((bent + 2.0 * y * (1.0 - y * y)).abs() < 1e-14);
+    }
+}
+
+#[test]
+fn a_graph_that_several_threads_have_built_is_swept_from_its_end() {
+    let x = ad().variable(scalar(1.5)).unwrap();
+    let times = |y: &Variable| y.mul(&x).unwrap();
+    let mut y = x.clone();
+    for _ in 0..6 {
+        y = times(&y);
+        y = std::thread::scope(|threads| {
+            threads.spawn(|| (0..3).fold(y, |y, _| times(&y))).join().unwrap()
+        });
+    }
+    y.backward().unwrap();
+    assert_eq!(gradient(&x), [25.0 * 1.5_f64.powi(24)]);
 }
 
 #[test]

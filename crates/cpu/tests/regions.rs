@@ -8,8 +8,8 @@ use samples::backend;
 use tenferro_cpu::CpuBackend;
 use tenferro_ops::{Engine, Input, Meta, Region, RegionPlace, RegionResult, RegionStep, Results};
 use tenferro_tensor::{
-    Analytic, AsOperand, Comparison, DType, Elementwise, Error, KeepAxes, Operand, Primitive,
-    Reduction, Shape, Tensor, TensorElementwise, dispatch,
+    Analytic, AsOperand, Comparison, DType, Elementwise, Error, KeepAxes, Operand, OperandMut,
+    Primitive, Reduction, Shape, Tensor, TensorElementwise, dispatch,
 };
 
 /// A region under construction.
@@ -284,6 +284,79 @@ fn the_first_step_without_a_value_is_the_error() {
         assert_eq!(error.to_string(), expected.to_string());
         let Error::NumericalFailure { op: "div", .. } = error else { panic!("{error}") };
     }
+}
+
+/// The results of a region of its own, within a session and into given outputs.
+#[track_caller]
+fn assert_fused_everywhere(region: &Region, inputs: &[Operand<'_>]) {
+    let expected = assert_fused(region, inputs);
+    let within = backend(2)
+        .with_backend_session(|engine| engine.run_region(region, &mut lent(inputs)).unwrap());
+    let mut outs: Vec<Tensor> = region
+        .result_metas()
+        .iter()
+        .map(|meta| Tensor::zeros(meta.dtype, meta.shape.to_vec()).unwrap())
+        .collect();
+    let mut places: Vec<OperandMut<'_>> =
+        outs.iter_mut().map(|out| out.as_operand_mut().unwrap()).collect();
+    backend(1).run_region_into(region, &mut lent(inputs), &mut places).unwrap();
+    for ((within, out), expected) in within.iter().zip(&outs).zip(&expected) {
+        assert_eq!(bits(within), bits(expected));
+        assert_eq!(bits(out), bits(expected));
+    }
+}
+
+#[test]
+fn regions_of_few_elements_equal_their_steps() {
+    for dtype in [DType::F64, DType::F32, DType::C64, DType::I8] {
+        for extents in [&[][..], &[0], &[1], &[8, 1], &[16, 32], &[511], &[512], &[513]] {
+            let (x, y) = (tensor(dtype, extents, 1), tensor(dtype, extents, 2));
+            let (one, stretched) = (tensor(dtype, &[1], 5), tensor(dtype, &[1, 1], 6));
+            let inputs = [&x, &y, &one].map(AsOperand::as_operand);
+            let backwards = match extents.len() {
+                0 => x.view(),
+                _ => x.view().reverse(0).unwrap(),
+            };
+            let odd = [backwards.as_operand(), y.as_operand(), stretched.as_operand()];
+            for inputs in [inputs, odd] {
+                let mut writing = Writing::on(&inputs);
+                let product = writing.step(Elementwise::Mul, &[0, 1]);
+                let sum = writing.step(Elementwise::Add, &[product, 2]);
+                let rest = writing.step(Elementwise::Sub, &[sum, 0]);
+                let results = [product, rest].map(RegionResult::Value).to_vec();
+                assert_fused_everywhere(&writing.finish(results), &inputs);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_region_of_few_elements_and_many_operands_equals_its_steps() {
+    for count in [2, 20, 29, 30, 31, 60] {
+        let tensors: Vec<Tensor> = (0..count).map(|k| tensor(DType::F64, &[16], k)).collect();
+        let inputs: Vec<Operand<'_>> = tensors.iter().map(AsOperand::as_operand).collect();
+        let mut writing = Writing::on(&inputs);
+        let mut last = 0;
+        for k in 1..count {
+            last = writing.step(Elementwise::Add, &[last, RegionPlace::try_from(k).unwrap()]);
+        }
+        assert_fused_everywhere(&writing.finish(vec![RegionResult::Value(last)]), &inputs);
+    }
+}
+
+#[test]
+fn the_first_step_without_a_value_is_the_error_of_few_elements_too() {
+    let (x, zeros) = (tensor(DType::I32, &[4], 1), tensor(DType::I32, &[], 0));
+    let zero = backend(1).sub(&zeros, &zeros).unwrap();
+    let inputs = [x.as_operand(), zero.as_operand()];
+    let mut writing = Writing::on(&inputs);
+    let rest = writing.step(Elementwise::Rem, &[0, 1]);
+    let quotient = writing.step(Elementwise::Div, &[rest, 1]);
+    let region = writing.finish(vec![RegionResult::Value(quotient)]);
+    let error = backend(1).run_region(&region, &mut lent(&inputs)).unwrap_err();
+    let Error::NumericalFailure { op: "rem", .. } = error else { panic!("{error}") };
+    let wrong = backend(1).run_region(&region, &mut lent(&inputs[..1])).unwrap_err();
+    assert!(wrong.validation().is_some());
 }
 
 #[test]
