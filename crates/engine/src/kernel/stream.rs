@@ -44,6 +44,19 @@ impl Buffer {
     }
 }
 
+/// Where chunks of one operand are copied to.
+pub(super) struct Copied {
+    place: NonNull<u8>,
+    /// Of which element the buffer holds how many copies, where it holds nothing else.
+    one: Option<(isize, usize)>,
+}
+
+impl Copied {
+    pub(super) fn to(place: NonNull<u8>) -> Self {
+        Self { place, one: None }
+    }
+}
+
 /// The operands of an elementwise operation, walked in the order of the output.
 pub(super) struct Streams {
     out: Stream,
@@ -106,17 +119,18 @@ impl Streams {
         let mut buffers: [Buffer; 4] = [const { Buffer::new() }; 4];
         let [out_buffer, buffers @ ..] = &mut buffers;
         let most = range.len().min(CHUNK);
-        for (stream, buffer) in self.inputs[..self.count].iter().zip(&mut *buffers) {
-            stream.prepare(most, buffer.place());
+        let mut copies = buffers.each_mut().map(|buffer| Copied::to(buffer.place()));
+        for (stream, copy) in self.inputs[..self.count].iter().zip(&copies) {
+            stream.prepare(most, copy);
         }
         let mut at = range.start;
         while at < range.end {
             let length = self.chunk(at, most.min(range.end - at));
             let mut places = [NonNull::dangling(); 3];
-            for (place, (stream, buffer)) in
-                self.inputs[..self.count].iter().zip(&mut *buffers).enumerate()
+            for (place, (stream, copy)) in
+                self.inputs[..self.count].iter().zip(&mut copies).enumerate()
             {
-                places[place] = stream.read(at, length, buffer.place());
+                places[place] = stream.read(at, length, copy);
             }
             let (to, direct) = match self.out.direct(at, length) {
                 Some(place) => (place, true),
@@ -208,7 +222,8 @@ impl Stream {
     }
 
     /// Fills the buffer of an operand of which all chunks are the same, but for where they begin.
-    pub(super) fn prepare(&self, most: usize, buffer: NonNull<u8>) {
+    pub(super) fn prepare(&self, most: usize, copy: &Copied) {
+        let buffer = copy.place;
         match &self.way {
             Way::Constant => copy_run(self.size, self.data, 0, buffer, 1, most),
             Way::Periodic(Axis { extent, strides: [stride] }) => {
@@ -256,10 +271,11 @@ impl Stream {
 
     /// The elements from `at`, next to each other: where they lie, or in the buffer, which [`Stream::prepare`] has seen.
     #[inline]
-    pub(super) fn read(&self, at: usize, length: usize, to: NonNull<u8>) -> NonNull<u8> {
+    pub(super) fn read(&self, at: usize, length: usize, copied: &mut Copied) -> NonNull<u8> {
         if let Some(place) = self.direct(at, length) {
             return place;
         }
+        let to = copied.place;
         let mut done = 0;
         let mut copy = |offset: isize, stride: isize, length: usize| {
             // SAFETY: the offsets are those of elements, and a chunk fits the buffer.
@@ -271,10 +287,18 @@ impl Stream {
         };
         match &self.way {
             Way::Strided(walk) => {
-                let [stride] = walk.strides();
-                for ([offset], length) in walk.runs(at..at + length) {
-                    copy(offset, stride, length);
+                let ([stride], mut one) = (walk.strides(), None);
+                for ([offset], run) in walk.runs(at..at + length) {
+                    if stride == 0 && run == length {
+                        // Chunks of a long run are of one element.
+                        if copied.one.is_some_and(|(of, count)| of == offset && count >= length) {
+                            return to;
+                        }
+                        one = Some((offset, length));
+                    }
+                    copy(offset, stride, run);
                 }
+                copied.one = one;
             }
             Way::Dense | Way::Overwritten => copy(at.cast_signed(), 1, length),
             Way::Constant => {}

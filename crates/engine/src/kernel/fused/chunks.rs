@@ -10,7 +10,7 @@ use super::{
     Run,
     plan::{Plan, advanced},
 };
-use crate::kernel::{copy, isa::Places};
+use crate::kernel::{copy, isa::Places, stream::Copied};
 
 /// The bytes of registers and copies that lie on the stack, for small operands and for large ones.
 pub(super) const LITTLE: usize = 8 << 10;
@@ -51,7 +51,7 @@ pub(super) struct Chunks<'r> {
     run: &'r Run<'r>,
     slots: SmallVec<[NonNull<u8>; 32]>,
     /// Copies of operands that do not lie next to each other.
-    copies: SmallVec<[NonNull<u8>; 8]>,
+    copies: SmallVec<[Copied; 8]>,
     /// Where chunks of results are computed that go past the caches.
     stages: SmallVec<[Option<NonNull<u8>>; 2]>,
 }
@@ -115,8 +115,8 @@ impl<'r> Chunks<'r> {
             chunks.slots.push(at(register));
         }
         for (stream, copy) in run.streams.iter().zip(copies) {
-            let copy = at(copy);
-            stream.prepare(run.chunk, copy);
+            let copy = Copied::to(at(copy));
+            stream.prepare(run.chunk, &copy);
             chunks.copies.push(copy);
         }
         for stage in stages {
@@ -132,7 +132,7 @@ impl<'r> Chunks<'r> {
         while at < range.end {
             let most = (*chunk).min(range.end - at);
             let length = streams.iter().fold(most, |most, stream| stream.most(at, most));
-            for ((slot, stream), &copy) in self.slots.iter_mut().zip(streams).zip(&self.copies) {
+            for ((slot, stream), copy) in self.slots.iter_mut().zip(streams).zip(&mut self.copies) {
                 *slot = stream.read(at, length, copy);
             }
             let places = self.slots[plan.first_whole()..].iter_mut();
