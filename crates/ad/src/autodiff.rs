@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenferro_ops::{Builder, CustomOp, Engine, Input, Meta, Op, Region, Results};
+use tenferro_ops::{Builder, CustomOp, Engine, Inputs, Meta, Op, Region, Results};
 use tenferro_tensor::{Exponentials, Indices, Operand, Primitive, Result, Tensor, Vocabulary};
 
 use crate::{
@@ -25,7 +25,7 @@ trait Witness: Send + Sync {
     fn apply(&self, primitive: &Primitive, inputs: &[Operand<'_>]) -> Result<Tensor>;
     fn custom(&self, op: &Arc<dyn CustomOp>, inputs: &[Operand<'_>]) -> Result<Tensor>;
     fn exponentials(&self, exponentials: &Exponentials, x: &Operand<'_>) -> Result<Option<Tensor>>;
-    fn run_region(&self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results>;
+    fn run_region(&self, region: &Region, inputs: &[Operand<'_>]) -> Result<Results>;
 }
 
 impl<E: Engine + Clone> Witness for E {
@@ -46,10 +46,13 @@ impl<E: Engine + Clone> Witness for E {
         Vocabulary::exponentials(&mut self.clone(), exponentials, x)
     }
 
-    fn run_region(&self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
+    fn run_region(&self, region: &Region, inputs: &[Operand<'_>]) -> Result<Results> {
         match self.run_region_shared(region, inputs) {
             Some(results) => results,
-            None => Engine::run_region(&mut self.clone(), region, inputs),
+            None => {
+                let mut inputs: Inputs<'_> = inputs.iter().map(|&input| input.into()).collect();
+                Engine::run_region(&mut self.clone(), region, &mut inputs)
+            }
         }
     }
 }
@@ -97,7 +100,7 @@ impl Autodiff {
         self.engine.apply(primitive, inputs)
     }
 
-    pub(super) fn run_region(&self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
+    pub(super) fn run_region(&self, region: &Region, inputs: &[Operand<'_>]) -> Result<Results> {
         self.engine.run_region(region, inputs)
     }
 }

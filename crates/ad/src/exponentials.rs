@@ -3,7 +3,7 @@
 //! The values come from a region of the engine; what becomes of derivatives is said by the rules of its steps, which do
 //! not ask for the value that the region keeps to itself.
 
-use tenferro_ops::{Input, Meta, Region, RegionResult, RegionStep};
+use tenferro_ops::{Meta, Region, RegionResult, RegionStep};
 use tenferro_tensor::{Analytic, Elementwise, Indices, KeepAxes, Primitive, Reduction, Result};
 
 use crate::{
@@ -65,8 +65,7 @@ impl Rows {
             vec![step(&self.shift, &[0, 1]), step(&self.exp, &[2])],
             vec![RegionResult::Value(3), RegionResult::Reduced(3, self.sum.clone())],
         )?;
-        let results =
-            autodiff.run_region(&region, &mut inputs.map(|input| Input::from(input.operand())))?;
+        let results = autodiff.run_region(&region, &inputs.map(Variable::operand))?;
         let [exponentials, sums] =
             results.into_inner().expect("invariant: a region has its results");
         Ok([autodiff.constant(exponentials), autodiff.constant(sums)])

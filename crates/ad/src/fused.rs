@@ -5,8 +5,8 @@
 use std::sync::OnceLock;
 
 use smallvec::SmallVec;
-use tenferro_ops::{Described, Input, Meta, Region, RegionResult, RegionStep};
-use tenferro_tensor::{AsOperand, Primitive, Result, Shape};
+use tenferro_ops::{Described, Meta, Region, RegionResult, RegionStep};
+use tenferro_tensor::{AsOperand, Operand, Primitive, Result, Shape};
 
 use crate::{
     Autodiff,
@@ -86,13 +86,13 @@ impl Fused {
         value: impl Fn(Register) -> &'v Known<'v>,
     ) -> Result<Option<Computed>> {
         let Some(region) = self.region(value(Register::Gradient).shape()) else { return Ok(None) };
-        let mut inputs: SmallVec<[Input<'_>; 4]> = SmallVec::new();
+        let mut inputs: SmallVec<[Operand<'_>; 4]> = SmallVec::new();
         for &register in &self.inputs {
             let Known::Plain(tensor) = value(register) else { return Ok(None) };
-            inputs.push(tensor.as_operand().into());
+            inputs.push(tensor.as_operand());
         }
         let mut computed = Computed::new();
-        for tensor in autodiff.run_region(region, &mut inputs)? {
+        for tensor in autodiff.run_region(region, &inputs)? {
             computed.push(Some(tensor.into()));
         }
         Ok(Some(computed))

@@ -202,8 +202,19 @@ impl Sweep<'_> {
     }
 
     /// Gives a node that is reached for the first time its place among the others.
+    #[inline(always)]
     fn insert(&mut self, reached: Reached) {
         let number = reached.node.number();
+        let is_last = self.near.last().is_none_or(|last| last.node.number() < number);
+        if is_last && self.near.len() < NEAR && self.far.is_empty() {
+            self.near.push(reached);
+        } else {
+            self.insert_between(number, reached);
+        }
+    }
+
+    #[inline(never)]
+    fn insert_between(&mut self, number: u64, reached: Reached) {
         let before = self.near.iter().rposition(|other| other.node.number() < number);
         let place = before.map_or(0, |place| place + 1);
         let is_far = || self.far.last_key_value().is_some_and(|(last, _)| number < *last);

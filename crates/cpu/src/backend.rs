@@ -354,9 +354,9 @@ impl Engine for CpuBackend {
     fn run_region_shared(
         &self,
         region: &Region,
-        inputs: &mut [Input<'_>],
+        inputs: &[Operand<'_>],
     ) -> Option<Result<Results>> {
-        Some(self.shared.engine.run_region(region, inputs))
+        Some(self.shared.engine.run_lent_region(region, inputs))
     }
 
     fn run_region(&mut self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {

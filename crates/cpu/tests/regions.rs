@@ -286,10 +286,11 @@ fn the_first_step_without_a_value_is_the_error() {
     }
 }
 
-/// The results of a region of its own, within a session and into given outputs.
+/// The results of a region of its own, of lent operands, within a session and into given outputs.
 #[track_caller]
 fn assert_fused_everywhere(region: &Region, inputs: &[Operand<'_>]) {
     let expected = assert_fused(region, inputs);
+    let shared = backend(2).run_region_shared(region, inputs).unwrap().unwrap();
     let within = backend(2)
         .with_backend_session(|engine| engine.run_region(region, &mut lent(inputs)).unwrap());
     let mut outs: Vec<Tensor> = region
@@ -300,9 +301,10 @@ fn assert_fused_everywhere(region: &Region, inputs: &[Operand<'_>]) {
     let mut places: Vec<OperandMut<'_>> =
         outs.iter_mut().map(|out| out.as_operand_mut().unwrap()).collect();
     backend(1).run_region_into(region, &mut lent(inputs), &mut places).unwrap();
-    for ((within, out), expected) in within.iter().zip(&outs).zip(&expected) {
-        assert_eq!(bits(within), bits(expected));
-        assert_eq!(bits(out), bits(expected));
+    for results in [&shared[..], &within[..], &outs[..]] {
+        for (result, expected) in results.iter().zip(&expected) {
+            assert_eq!(bits(result), bits(expected));
+        }
     }
 }
 

@@ -24,6 +24,19 @@ impl CpuEngine {
     /// As [`Region::run_by_steps`]; what the domain refuses.
     pub fn run_region(&self, region: &Region, inputs: &mut [Input<'_>]) -> Result<Results> {
         let plan = region.plan(RegionPlan::new);
+        self.domain().run(
+            self.region_breadth(region, &plan),
+            |guard| self.run_planned(&guard.workers(), region, &plan, inputs),
+            |error| refused("region", error),
+        )
+    }
+
+    /// The same on operands that are lent, for which few elements are admitted briefly.
+    ///
+    /// # Errors
+    /// As [`CpuEngine::run_region`].
+    pub fn run_lent_region(&self, region: &Region, inputs: &[Operand<'_>]) -> Result<Results> {
+        let plan = region.plan(RegionPlan::new);
         if kernel::is_brief(&plan, region.shape().elements()) {
             match self.domain().run_briefly(|| self.run_brief(region, &plan, inputs)) {
                 Ok(Some(Some(results))) => return results,
@@ -31,11 +44,9 @@ impl CpuEngine {
                 Err(error) => return Err(refused("region", error)),
             }
         }
-        self.domain().run(
-            self.region_breadth(region, &plan),
-            |guard| self.run_planned(&guard.workers(), region, &plan, inputs),
-            |error| refused("region", error),
-        )
+        let mut inputs: SmallVec<[Input<'_>; 4]> =
+            inputs.iter().map(|&input| input.into()).collect();
+        self.run_region(region, &mut inputs)
     }
 
     /// The same inside of an admitted operation.
@@ -46,10 +57,11 @@ impl CpuEngine {
         inputs: &mut [Input<'_>],
     ) -> Result<Results> {
         let plan = region.plan(RegionPlan::new);
-        if kernel::is_brief(&plan, region.shape().elements())
-            && let Some(results) = self.run_brief(region, &plan, inputs)
-        {
-            return results;
+        if kernel::is_brief(&plan, region.shape().elements()) {
+            let operands: Operands<'_> = inputs.iter().map(AsOperand::as_operand).collect();
+            if let Some(results) = self.run_brief(region, &plan, &operands) {
+                return results;
+            }
         }
         self.run_planned(workers, region, &plan, inputs)
     }
@@ -59,13 +71,9 @@ impl CpuEngine {
         &self,
         region: &Region,
         plan: &RegionPlan,
-        inputs: &[Input<'_>],
+        operands: &[Operand<'_>],
     ) -> Option<Result<Results>> {
-        region.check_operands(inputs).ok()?;
-        let mut operands = Operands::new();
-        for input in inputs {
-            operands.push(input.as_operand());
-        }
+        region.check_operands(operands).ok()?;
         let elements = region.shape().elements();
         let mut blocks: SmallVec<[Block; 2]> = SmallVec::new();
         let mut places: SmallVec<[NonNull<u8>; 2]> = SmallVec::new();
@@ -75,7 +83,7 @@ impl CpuEngine {
             blocks.push(block);
         }
         // SAFETY: the operands are those of the region, and the blocks have room for its results.
-        let failed = unsafe { kernel::run_brief(plan, elements, &operands, &places)? };
+        let failed = unsafe { kernel::run_brief(plan, elements, operands, &places)? };
         if let Err(error) = plan.failure(failed) {
             return Some(Err(error));
         }

@@ -157,12 +157,12 @@ pub trait Engine: Vocabulary + Send + Sync {
         region.run_by_steps(self, inputs)
     }
 
-    /// Carries out a fused region as [`Engine::run_region`] does, without having the engine alone; see
-    /// [`Engine::apply_shared`].
+    /// Carries out a fused region on operands that are lent, as [`Engine::run_region`] does, without having the engine
+    /// alone; see [`Engine::apply_shared`].
     fn run_region_shared(
         &self,
         region: &Region,
-        inputs: &mut [Input<'_>],
+        inputs: &[Operand<'_>],
     ) -> Option<Result<Results>> {
         let _ = (region, inputs);
         None
