@@ -9,7 +9,7 @@ use crate::{
     Variable,
     emit::{highest, node},
     level::Level,
-    node::{Node, Parents},
+    node::Node,
     variable::{self, Derivative, check_like},
 };
 
@@ -189,10 +189,6 @@ impl Applied {
     /// The nodes of the operands that have one.
     pub(super) fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().flatten().map(|node| &**node)
-    }
-
-    pub(super) fn take_nodes(&mut self, into: &mut Parents) {
-        into.extend(self.nodes.drain(..).flatten());
     }
 
     /// The operands' nodes with their cotangents, from those of the results.

@@ -36,6 +36,11 @@ impl<'a> Known<'a> {
         Known::Plain(Cow::Borrowed(variable.value()))
     }
 
+    /// Whether no level differentiates the value.
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self, Known::Plain(_))
+    }
+
     /// The value without what lent it.
     pub(super) fn into_owned(self) -> Known<'static> {
         match self {

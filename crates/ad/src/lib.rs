@@ -40,6 +40,7 @@ mod node;
 mod plan;
 mod planner;
 mod plans;
+mod remains;
 mod sweep;
 mod transform;
 mod variable;

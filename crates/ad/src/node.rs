@@ -19,7 +19,9 @@ use tenferro_tensor::{Result, Tensor};
 use crate::{
     Variable,
     function::Applied,
+    known::Known,
     plan::{Kept, Plan},
+    remains::{Remains, drop_all},
 };
 
 /// A value that has a gradient.
@@ -27,7 +29,7 @@ pub(super) struct Node {
     number: u64,
     source: Source,
     /// Made when the first is added: most nodes have none, and every sweep asks.
-    hooks: OnceLock<Box<Mutex<Vec<Hook>>>>,
+    hooks: OnceLock<Box<Hooks>>,
 }
 
 /// The first number that no thread has taken.
@@ -92,8 +94,8 @@ pub(super) struct Recorded {
 
 pub(super) type Operands = SmallVec<[Option<Arc<Node>>; 2]>;
 
-/// What nodes came from, of which few have many.
-pub(super) type Parents = SmallVec<[Arc<Node>; 4]>;
+/// The hooks of a node.
+pub(super) type Hooks = Mutex<Vec<Hook>>;
 
 /// What is called with a gradient on its way.
 #[derive(Clone)]
@@ -209,22 +211,35 @@ impl Node {
         }
     }
 
-    /// Takes the nodes out that this one came from.
-    fn take_parents(&mut self, into: &mut Parents) {
-        match &mut self.source {
-            Source::Leaf(..) => {}
+    /// Whether a drop of the node can drop no other one.
+    fn is_last(&self) -> bool {
+        let is_last = match &self.source {
+            Source::Leaf(..) => true,
             Source::Operation(recorded) => {
-                while let Some(operand) = recorded.operands.pop() {
-                    into.extend(operand);
-                }
+                recorded.operands.is_empty() && recorded.kept.iter().all(Known::is_plain)
             }
-            Source::Result(_, _, meta) => {
-                let leaf = Source::Leaf(meta.clone(), Mutex::default());
-                if let Source::Result(of, ..) = std::mem::replace(&mut self.source, leaf) {
-                    into.push(of);
-                }
+            Source::Result(..) | Source::Function(..) => false,
+        };
+        is_last && !self.has_hooks()
+    }
+
+    /// Hands out what may hold other nodes.
+    fn take_apart(&mut self, out: &mut dyn FnMut(Remains)) {
+        if let Some(hooks) = self.hooks.take() {
+            out(Remains::Hooks(hooks));
+        }
+        if let Source::Operation(recorded) = &mut self.source {
+            if !recorded.kept.iter().all(Known::is_plain) {
+                out(Remains::Kept(std::mem::take(&mut recorded.kept)));
             }
-            Source::Function(applied, _) => applied.take_nodes(into),
+            recorded.operands.drain(..).flatten().for_each(|node| out(Remains::Node(node)));
+            return;
+        }
+        let leaf = Source::Leaf(self.meta().clone(), Mutex::default());
+        match std::mem::replace(&mut self.source, leaf) {
+            Source::Leaf(..) | Source::Operation(_) => {}
+            Source::Result(of, ..) => out(Remains::Node(of)),
+            Source::Function(applied, _) => out(Remains::Function(applied)),
         }
     }
 }
@@ -232,20 +247,8 @@ impl Node {
 impl Drop for Node {
     /// A long chain is taken apart link by link, not by recursion.
     fn drop(&mut self) {
-        let has_none = match &self.source {
-            Source::Leaf(..) => true,
-            Source::Operation(recorded) => recorded.operands.is_empty(),
-            Source::Result(..) | Source::Function(..) => false,
-        };
-        if has_none {
-            return;
-        }
-        let mut owned = Parents::new();
-        self.take_parents(&mut owned);
-        while let Some(node) = owned.pop() {
-            if let Some(mut node) = Arc::into_inner(node) {
-                node.take_parents(&mut owned);
-            }
+        if !self.is_last() {
+            drop_all(|out| self.take_apart(out));
         }
     }
 }

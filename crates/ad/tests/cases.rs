@@ -6,6 +6,14 @@ mod common;
 #[path = "../../arbiter/tests/watchdog/mod.rs"]
 mod watchdog;
 
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
 use common::{ad, gradient, number, real, scalar, total, values};
 use num_complex::Complex64;
 use tenferro_ad::{Function, Variable, grad, hvp, jvp, value_and_grads, vjp};
@@ -207,6 +215,49 @@ fn f40_a_chain_of_100_000_nodes_is_built_swept_and_dropped() {
     let actual = c.gradient().unwrap().as_slice::<f64>().unwrap()[0];
     assert!((actual / expected - 1.0).abs() < 1e-9, "{actual} is not {expected}");
     drop(unused);
+}
+
+#[test]
+fn f40_graphs_that_are_linked_by_what_hooks_and_rules_capture_are_dropped_without_recursion() {
+    let ad = ad();
+    let x = ad.variable(Tensor::scalar(1.0_f64).unwrap()).unwrap();
+    let mut y = x.clone();
+    for step in 0..100_000 {
+        let before = y.clone();
+        if step % 2 == 0 {
+            y = x.mul(&x).unwrap();
+            y.on_gradient(move |gradient| gradient.mul(&before)).unwrap();
+        } else {
+            let double = Function::new("double", |inputs| Ok(vec![inputs[0].add(&inputs[0])?]))
+                .with_pullback(move |_, cotangents| {
+                    let of = |cotangent: &Variable| cotangent.mul(&before);
+                    Ok(vec![cotangents[0].as_ref().map(of).transpose()?])
+                });
+            y = double.apply(&[&x]).unwrap().remove(0);
+        }
+    }
+    drop(y);
+
+    // One that panics when it is dropped leaves nothing behind that waits for ever.
+    struct Bomb(Arc<AtomicUsize>);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(self.0.fetch_add(1, Ordering::Relaxed) > 0, "on purpose");
+        }
+    }
+    let drops = Arc::new(AtomicUsize::new(0));
+    let mut y = x.clone();
+    for _ in 0..3 {
+        let (before, bomb) = (y, Bomb(Arc::clone(&drops)));
+        y = x.mul(&x).unwrap();
+        y.on_gradient(move |gradient| {
+            let _ = &bomb;
+            gradient.mul(&before)
+        })
+        .unwrap();
+    }
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(y))).is_err());
+    assert_eq!(drops.load(Ordering::Relaxed), 3);
 }
 
 #[test]
