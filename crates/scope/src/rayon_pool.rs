@@ -7,6 +7,7 @@ use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::atomic::{AtomicUsize, Ordering},
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
@@ -18,6 +19,9 @@ use crate::{
     executor::{Affinity, Executor, ExecutorCapabilities, ExecutorFault},
     pool::Pool,
 };
+
+/// How long a caller waits for its helpers before it sleeps: as long as it may take to be woken.
+const AWAKE: Duration = Duration::from_micros(100);
 
 /// Runs operations on the calling thread, and shares out wide ones over a rayon pool.
 pub struct RayonExecutor {
@@ -64,12 +68,22 @@ impl Executor for RayonExecutor {
 pub(super) fn fan_out(pool: &Pool, width: usize, jobs: usize, job: &(dyn Fn(usize) + Sync)) {
     let helpers = width.min(jobs).saturating_sub(1);
     let (1.., Ok(pool)) = (helpers, pool.threads()) else { return (0..jobs).for_each(job) };
-    let round = Round { jobs, job, next: AtomicUsize::new(0), panic: Mutex::new(None) };
+    let round = Round {
+        jobs,
+        job,
+        next: AtomicUsize::new(0),
+        helpers: AtomicUsize::new(helpers),
+        panic: Mutex::new(None),
+    };
     pool.in_place_scope(|scope| {
         for _ in 0..helpers {
-            scope.spawn(|_| round.work());
+            scope.spawn(|_| {
+                round.work();
+                round.helpers.fetch_sub(1, Ordering::Release);
+            });
         }
         round.work();
+        round.wait_awake();
     });
     if let Some(payload) = round.panic.into_inner() {
         resume_unwind(payload);
@@ -81,10 +95,21 @@ struct Round<'a> {
     jobs: usize,
     job: &'a (dyn Fn(usize) + Sync),
     next: AtomicUsize,
+    /// How many helpers have not left yet.
+    helpers: AtomicUsize,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 impl Round<'_> {
+    /// Waits for the helpers, for some time, on the CPU that is ours until they have left.
+    fn wait_awake(&self) {
+        let start = Instant::now();
+        while self.helpers.load(Ordering::Acquire) > 0 && start.elapsed() < AWAKE {
+            // A helper that has no CPU of its own may have this one.
+            std::thread::yield_now();
+        }
+    }
+
     /// Takes jobs until none is left or one has panicked.
     fn work(&self) {
         loop {
