@@ -52,6 +52,19 @@ fn one_element_decides_a_run_wherever_it_is() {
 }
 
 #[test]
+fn one_element_decides_a_short_run_and_no_other() {
+    for length in 7..=33 {
+        for count in [7, 8, 9, 16, 65] {
+            for run in [0, 1, 2, 5, 6, count / 2, count - 1] {
+                for place in [0, length / 2, length - 1] {
+                    check(&[length, count], &[run * length + place], 0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn one_element_decides_a_result_of_rows_and_no_other() {
     for row in [2, 10, 127, 129, 1000] {
         for count in [1, 7, 8, 17] {

@@ -5,6 +5,7 @@
 //! input's fast axis is kept, whole rows of results are carried through the reduced elements; where it is reduced and
 //! long, each result is folded in lanes; where it is reduced and short, several results are folded side by side.
 
+mod masks;
 mod plan;
 mod truth;
 mod unit;

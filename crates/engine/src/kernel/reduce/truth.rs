@@ -9,7 +9,10 @@ use std::ops::Range;
 use pulp::NullaryFnOnce;
 use tenferro_tensor::{Operand, OperandMut};
 
-use super::plan::{Plan, SHORT, Way, is_cut};
+use super::{
+    masks,
+    plan::{Plan, SHORT, Way, is_cut},
+};
 use crate::kernel::{
     Grant,
     isa::in_wide,
@@ -174,7 +177,19 @@ impl<const DECISIVE: u8> Gather<'_, DECISIVE> {
             unsafe { self.out.at(out + at.cast_signed() * out_step).write(value) };
         };
         if *way == Way::ShortRuns {
-            self.short_runs(input, step, length, write);
+            let run = reduced.elements();
+            let is_close =
+                out_step == 1 && step == run.cast_signed() && masks::LENGTHS.contains(&run);
+            let mut asked = 0;
+            if is_close {
+                // SAFETY: the runs are those of so many neighbouring results, which nobody else writes.
+                asked = unsafe {
+                    let (first, out) = (self.input.at(input).as_ptr(), self.out.at(out).as_ptr());
+                    masks::ask(first, out, run, length, Self::OTHER)
+                };
+            }
+            let write = |at: usize, is_decided: bool| write(asked + at, is_decided);
+            self.short_runs(input + asked.cast_signed() * step, step, length - asked, write);
         } else {
             for at in 0..length {
                 write(at, self.is_decided(reduced, input + at.cast_signed() * step));
