@@ -66,8 +66,8 @@ fn one_element_decides_a_short_run_and_no_other() {
 
 #[test]
 fn one_element_decides_a_result_of_rows_and_no_other() {
-    for row in [2, 10, 127, 129, 1000] {
-        for count in [1, 7, 8, 17] {
+    for row in [2, 3, 8, 10, 12, 16, 17, 48, 64, 127, 129, 1000] {
+        for count in [1, 7, 8, 17, 64, 131] {
             for place in [0, row / 2, row - 1] {
                 check(&[row, count], &[place, (count - 1) * row + place / 2], 1);
             }

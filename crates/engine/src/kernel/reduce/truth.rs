@@ -29,6 +29,12 @@ const TILES_PER_THREAD: usize = 2;
 const PARTS_PER_THREAD: usize = 16;
 /// How many rows are gathered together, so that the results are loaded and stored once for all.
 const ROWS: usize = 8;
+/// The bytes of a register.
+const REGISTER: usize = 64;
+/// How many elements of short rows are gathered side by side at most.
+const MOST_TOGETHER: usize = 1024;
+/// How often short rows are gathered for one load and store of what was gathered before.
+const TIMES: usize = 4;
 /// How many results of a row make a block: some registers of them.
 const BLOCK: usize = 128;
 /// How many parts of a run are gathered side by side.
@@ -60,7 +66,9 @@ pub(super) fn answer(
 ) -> bool {
     let (kept, run) = (plan.kept.axes()[0], plan.reduced.axes()[0]);
     let is_served = match plan.way {
-        Way::Rows => kept.strides == [1, 1] && is_cut(kept.extent),
+        Way::Rows => {
+            kept.strides == [1, 1] && (is_cut(kept.extent) || is_close(kept.extent, run.strides[0]))
+        }
         Way::ShortRuns => run.strides == [1],
         Way::Runs => run.strides == [1] && run.extent > SHORT,
     };
@@ -74,6 +82,16 @@ pub(super) fn answer(
         Question::All => gather::<0>(grant, plan, input, out),
     }
     true
+}
+
+/// Whether rows lie one after the other and are so short that some are gathered as one.
+fn is_close(row: usize, step: isize) -> bool {
+    step == row.cast_signed() && row * together(row) <= MOST_TOGETHER
+}
+
+/// How many rows of this length fill whole registers.
+fn together(row: usize) -> usize {
+    REGISTER >> row.trailing_zeros().min(REGISTER.trailing_zeros())
 }
 
 /// Gathers by the value of which one decides a result.
@@ -204,13 +222,70 @@ impl<const DECISIVE: u8> Gather<'_, DECISIVE> {
         let [next] = reduced.strides();
         for ([offset], count) in reduced.runs(0..reduced.elements()) {
             let row_at = |row: usize| input + offset + row.cast_signed() * next;
-            let whole = count - count % ROWS;
-            for row in (0..whole).step_by(ROWS) {
+            let done = match is_close(results.len(), next) {
+                true => self.short_rows(results, input + offset, count),
+                false => 0,
+            };
+            let whole = count - (count - done) % ROWS;
+            for row in (done..whole).step_by(ROWS) {
                 self.some_rows::<ROWS>(results, row_at(row), next);
             }
             for row in whole..count {
                 self.some_rows::<1>(results, row_at(row), next);
             }
+        }
+    }
+
+    /// Gathers short rows that lie one after the other, as many side by side as fill registers, and returns how many.
+    #[inline(always)]
+    fn short_rows(self, results: &mut [u8], first: isize, count: usize) -> usize {
+        let together = together(results.len());
+        let times = count / together;
+        let mut gathered = [0; MOST_TOGETHER];
+        let (registers, _) = gathered.as_chunks_mut::<REGISTER>();
+        let registers = &mut registers[..results.len() * together / REGISTER];
+        let wide = (results.len() * together).cast_signed();
+        let at = |time: usize| first + time.cast_signed() * wide;
+        let whole = times - times % TIMES;
+        for time in (0..whole).step_by(TIMES) {
+            self.registers::<TIMES>(registers, at(time), wide);
+        }
+        for time in whole..times {
+            self.registers::<1>(registers, at(time), wide);
+        }
+        // Halves of a power of two of rows.
+        let mut rows = together;
+        while rows > 1 {
+            rows /= 2;
+            let (half, other) = gathered.split_at_mut(results.len() * rows);
+            for (part, &other) in half.iter_mut().zip(&*other) {
+                *part |= other;
+            }
+        }
+        for (result, &part) in results.iter_mut().zip(&gathered) {
+            *result = (*result ^ Self::OTHER | part) ^ Self::OTHER;
+        }
+        times * together
+    }
+
+    /// Adds to registers what lies from `first` on, and so many times `next` after it.
+    #[inline(always)]
+    fn registers<const N: usize>(
+        self,
+        registers: &mut [[u8; REGISTER]],
+        first: isize,
+        next: isize,
+    ) {
+        for (register, start) in registers.iter_mut().zip((first..).step_by(REGISTER)) {
+            // Apart, for the compiler takes a write to it for one to the input.
+            let mut gathered = *register;
+            for time in 0..N.cast_signed() {
+                let elements: &[u8; REGISTER] = self.neighbours(start + time * next);
+                for (part, &element) in gathered.iter_mut().zip(elements) {
+                    *part |= element ^ Self::OTHER;
+                }
+            }
+            *register = gathered;
         }
     }
 
