@@ -9,15 +9,22 @@
 ))]
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tenferro_cpu::CpuBackend;
 use tenferro_ops::TensorComposite;
 use tenferro_provider::{Provider, conformance, foreign::Threading};
 use tenferro_tensor::Tensor;
 
+/// Some libraries have one number of threads for the process: whoever looks at it is alone, as is whoever sets it.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn x46_the_linked_library_keeps_the_contract() {
+    let _alone = alone();
     for threading in [Threading::Workers, Threading::Library] {
         let linked = tenferro_providers_linked::provider(threading).unwrap();
         println!("{} {} {:?}", linked.name(), linked.version(), linked.capabilities());
@@ -29,6 +36,7 @@ fn x46_the_linked_library_keeps_the_contract() {
 
 #[test]
 fn x41_a_backend_computes_with_the_linked_library_and_its_settings_are_restored() {
+    let _alone = alone();
     let linked = tenferro_providers_linked::provider(Threading::Library).unwrap();
     let (library, name) = (linked.library().clone(), linked.name().to_owned());
     let before = library.threads.threads();
