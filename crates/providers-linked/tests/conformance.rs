@@ -52,6 +52,7 @@ fn x41_a_backend_computes_with_the_linked_library_and_its_settings_are_restored(
 
 #[test]
 fn x40_there_is_one_library_however_often_it_is_asked_for() {
+    let _alone = alone();
     let [first, second] = [Threading::Workers, Threading::Library]
         .map(|threading| tenferro_providers_linked::provider(threading).unwrap());
     assert!(Arc::ptr_eq(first.library(), second.library()));
