@@ -116,10 +116,7 @@ impl Plans {
         inputs: &[Input<'_>],
     ) -> Option<Option<Arc<Plan>>> {
         let next = self.entries.get(self.last)?.next;
-        let is_for = |&place: &usize| self.entries[place].is_for(primitive, inputs);
-        let place = next.into_iter().find(is_for)?;
-        self.follow(place);
-        Some(self.entries[place].plan.clone())
+        next.into_iter().find_map(|place| self.at(place, primitive, inputs))
     }
 
     /// The plan with this hash, if it is for this.
@@ -130,11 +127,20 @@ impl Plans {
         inputs: &[Input<'_>],
     ) -> Option<Option<Arc<Plan>>> {
         let place = *self.places.get(&hash)?;
-        if !self.entries[place].is_for(primitive, inputs) {
-            return None;
-        }
+        self.at(place, primitive, inputs)
+    }
+
+    /// The plan of this place, if it is for this.
+    fn at(
+        &mut self,
+        place: usize,
+        primitive: &Primitive,
+        inputs: &[Input<'_>],
+    ) -> Option<Option<Arc<Plan>>> {
+        let entry = self.entries.get(place).filter(|entry| entry.is_for(primitive, inputs))?;
+        let plan = entry.plan.clone();
         self.follow(place);
-        Some(self.entries[place].plan.clone())
+        Some(plan)
     }
 
     fn insert(&mut self, hash: u64, entry: Entry) {
