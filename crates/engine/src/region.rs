@@ -56,14 +56,7 @@ impl CpuEngine {
         region: &Region,
         inputs: &mut [Input<'_>],
     ) -> Result<Results> {
-        let plan = region.plan(RegionPlan::new);
-        if kernel::is_brief(&plan, region.shape().elements()) {
-            let operands: Operands<'_> = inputs.iter().map(AsOperand::as_operand).collect();
-            if let Some(results) = self.run_brief(region, &plan, &operands) {
-                return results;
-            }
-        }
-        self.run_planned(workers, region, &plan, inputs)
+        self.run_planned(workers, region, &region.plan(RegionPlan::new), inputs)
     }
 
     /// The results of a region of few elements; `None` if it has to go the general way.
@@ -143,6 +136,15 @@ impl CpuEngine {
             return Ok(());
         }
         let operands: Operands<'_> = inputs.iter().map(AsOperand::as_operand).collect();
+        if kernel::is_brief(plan, region.shape().elements()) {
+            let places: SmallVec<[NonNull<u8>; 2]> =
+                outs.iter_mut().map(OperandMut::data).collect();
+            let elements = region.shape().elements();
+            // SAFETY: operands and outputs are those of the region, and none overlaps another.
+            if let Some(failed) = unsafe { kernel::run_brief(plan, elements, &operands, &places) } {
+                return plan.failure(failed);
+            }
+        }
         let overwritten: SmallVec<[bool; 8]> = SmallVec::from_elem(false, inputs.len());
         kernel::region(&self.grant(workers), region, plan, &operands, &overwritten, outs)
     }
@@ -160,6 +162,12 @@ impl CpuEngine {
         plan: &RegionPlan,
         inputs: &mut [Input<'_>],
     ) -> Result<Results> {
+        if kernel::is_brief(plan, region.shape().elements()) {
+            let operands: Operands<'_> = inputs.iter().map(AsOperand::as_operand).collect();
+            if let Some(results) = self.run_brief(region, plan, &operands) {
+                return results;
+            }
+        }
         region.check_operands(inputs)?;
         let grant = self.grant(workers);
         let mut overwritten: SmallVec<[bool; 8]> = SmallVec::from_elem(false, inputs.len());

@@ -84,13 +84,6 @@ pub(crate) fn region(
     outs: &mut [OperandMut<'_>],
 ) -> Result<()> {
     let shape = region.shape();
-    if brief::is_brief(plan, shape.elements()) && !overwritten.contains(&true) {
-        let places: SmallVec<[NonNull<u8>; 4]> = outs.iter_mut().map(OperandMut::data).collect();
-        // SAFETY: operands and outputs are those of the plan, and none overlaps another.
-        if let Some(failed) = unsafe { brief::run(plan, shape.elements(), inputs, &places) } {
-            return plan.failure(failed);
-        }
-    }
     let mut streams: SmallVec<[Stream; 8]> = SmallVec::new();
     for (input, &overwritten) in inputs.iter().zip(overwritten) {
         streams.push(Stream::of(input, shape, overwritten));
