@@ -11,23 +11,26 @@ use crate::kernel::isa::Isa;
 /// The lengths of runs: a word has no more runs than it has bytes, and no fewer than two.
 pub(super) const LENGTHS: RangeInclusive<usize> = 8..=32;
 
-/// Says of runs of `length` bytes, one after the other from `first` on, whether they hold one that is not `other`: the
-/// result is the other truth value then, and `other` if they do not. Returns how many of `count` runs were asked.
+/// So many runs of `length` bytes, one after the other from `first` on, and where their results go.
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "nothing is asked there"))]
+pub(super) struct Runs {
+    pub(super) first: *const u8,
+    pub(super) out: *mut u8,
+    pub(super) length: usize,
+    pub(super) count: usize,
+}
+
+/// Says of runs whether they hold a byte that is not `other`: the result is the other truth value then, and `other` if they
+/// do not. Returns how many were asked.
 ///
 /// # Safety
-/// The runs must be there, the length one of [`LENGTHS`], and `out` must have room for as many results, where no run lies.
+/// The runs must be there, the length one of [`LENGTHS`], and there must be room for the results, where no run lies.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-pub(super) unsafe fn ask(
-    first: *const u8,
-    out: *mut u8,
-    length: usize,
-    count: usize,
-    other: u8,
-) -> usize {
+pub(super) unsafe fn ask(runs: &Runs, other: u8) -> usize {
     match Isa::current() {
         // SAFETY: the CPU has the instructions; the rest is the caller's.
-        Isa::Avx512 => unsafe { ask_at_once(first, out, length, count, other) },
+        Isa::Avx512 => unsafe { ask_at_once(runs, other) },
         Isa::Avx2 | Isa::Baseline => 0,
     }
 }
@@ -36,13 +39,7 @@ pub(super) unsafe fn ask(
 /// As for [`ask`], and the CPU must have AVX-512 with its byte instructions, and BMI2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,bmi2")]
-unsafe fn ask_at_once(
-    first: *const u8,
-    out: *mut u8,
-    length: usize,
-    count: usize,
-    other: u8,
-) -> usize {
+unsafe fn ask_at_once(close: &Runs, other: u8) -> usize {
     use std::arch::x86_64::{
         _mm512_cmpneq_epi8_mask, _mm512_loadu_si512, _mm512_set1_epi8, _pdep_u64, _pext_u64,
     };
@@ -51,6 +48,7 @@ unsafe fn ask_at_once(
     const VALUES: usize = 64;
     const RESULTS: usize = 8;
 
+    let &Runs { first, out, length, count } = close;
     let runs = VALUES / length;
     // A word reads so many values and writes so many results, of which those beyond its runs are written again.
     let (values, results) = (count * length, count);
@@ -80,12 +78,6 @@ unsafe fn ask_at_once(
 /// None is needed: it asks no run.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
-pub(super) unsafe fn ask(
-    _first: *const u8,
-    _out: *mut u8,
-    _length: usize,
-    _count: usize,
-    _other: u8,
-) -> usize {
+pub(super) unsafe fn ask(_runs: &Runs, _other: u8) -> usize {
     0
 }

@@ -10,7 +10,7 @@ use pulp::NullaryFnOnce;
 use tenferro_tensor::{Operand, OperandMut};
 
 use super::{
-    masks,
+    masks::{self, Runs},
     plan::{Plan, SHORT, Way, is_cut},
 };
 use crate::kernel::{
@@ -203,7 +203,7 @@ impl<const DECISIVE: u8> Gather<'_, DECISIVE> {
                 // SAFETY: the runs are those of so many neighbouring results, which nobody else writes.
                 asked = unsafe {
                     let (first, out) = (self.input.at(input).as_ptr(), self.out.at(out).as_ptr());
-                    masks::ask(first, out, run, length, Self::OTHER)
+                    masks::ask(&Runs { first, out, length: run, count: length }, Self::OTHER)
                 };
             }
             let write = |at: usize, is_decided: bool| write(asked + at, is_decided);
